@@ -1,0 +1,900 @@
+#include "conform/interpreter.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "conform/task.h"
+#include "format/json_reader.h"
+#include "format/log_json.h"
+#include "replay/machine.h"
+
+namespace pawl::conform {
+
+namespace json = boost::json;
+
+using replay::AwaitId;
+using replay::AwaitMode;
+using replay::AwaitState;
+using replay::BranchId;
+using replay::CommandKind;
+using replay::CommandRequest;
+using replay::EntryKind;
+using replay::FutureId;
+using replay::Machine;
+using replay::OutcomeKind;
+
+namespace {
+
+// More than any sensible scenario takes; a loop of a billion empty iterations is a mistake.
+constexpr std::uint64_t kStepsMax = 20'000'000;
+
+// How a list of steps ended.
+struct Flow {
+  enum class Kind : std::uint8_t {
+    kNext,    // At its end.
+    kReturn,  // With a value.
+    kThrow,   // With an error.
+    kRecur,   // With the next input.
+    kStop,    // The machine or the scenario said no: nothing more is run.
+  };
+  Kind kind = Kind::kNext;
+  json::value value;
+  std::string error;
+  bool is_cancel = false;  // The error is a cancel request.
+};
+
+Flow returned(json::value value) { return {Flow::Kind::kReturn, std::move(value), "", false}; }
+Flow thrown(std::string error, bool is_cancel = false) {
+  return {Flow::Kind::kThrow, nullptr, std::move(error), is_cancel};
+}
+Flow stopped() { return {Flow::Kind::kStop, nullptr, "", false}; }
+
+// Where a step runs.
+struct Scope {
+  BranchId branch = replay::kRootBranch;
+  std::uint32_t version = 0;  // 0: the branch's.
+  bool shielded = false;
+};
+
+struct Variable {
+  json::value value;    // Null for a future until it is awaited.
+  FutureId future = 0;  // 0: a plain value.
+  CommandKind kind{};
+  std::string name{};  // Of the command, for error texts.
+};
+
+std::string text_of(const json::value& value) {
+  return std::string(value.get_string().data(), value.get_string().size());
+}
+
+// The text of a recorded error: itself, or its message.
+std::string error_text(const json::value& error) {
+  if (error.is_string()) {
+    return text_of(error);
+  }
+  if (const json::object* object = error.if_object()) {
+    if (const json::value* message = object->if_contains("message");
+        message != nullptr && message->is_string()) {
+      return text_of(*message);
+    }
+  }
+  return json::serialize(error);
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Scenario& scenario, std::unique_ptr<Machine> machine)
+      : scenario_(scenario), machine_(std::move(machine)) {}
+
+  Result<json::object> run();
+
+ private:
+  // Suspends until the await is decided; then it is over.
+  struct Blocked {
+    Interpreter& interpreter;
+    AwaitId await;
+
+    bool await_ready() const {
+      return interpreter.machine_->await_status(await)->state != AwaitState::kBlocked;
+    }
+    void await_suspend(std::coroutine_handle<> waiting) const {
+      interpreter.blocked_[await] = waiting;
+    }
+    replay::AwaitStatus await_resume() const {
+      const replay::AwaitStatus status = *interpreter.machine_->await_status(await);
+      interpreter.check(interpreter.machine_->end_await(await));
+      return status;
+    }
+  };
+
+  // Suspends the join until its last arm is done.
+  struct JoinState {
+    std::size_t running = 0;
+    std::coroutine_handle<> waiting;
+  };
+  struct Joined {
+    JoinState& state;
+    bool await_ready() const { return state.running == 0; }
+    void await_suspend(std::coroutine_handle<> waiting) const { state.waiting = waiting; }
+    void await_resume() const {}
+  };
+
+  Task<Flow> run_list(const json::array& steps, Scope scope, std::string path);
+  Task<Flow> run_step(const json::object& step, Scope scope, std::string path);
+  Task<Flow> run_await(const json::object& step, Scope scope, std::string path);
+  Task<Flow> run_branch(const json::array& steps, Scope scope, BranchId branch, std::string path);
+  Task<Flow> run_join(const json::array& arms, Scope scope, std::string path);
+  Task<Flow> run_arm(const json::array& steps, Scope scope, BranchId branch, std::string path,
+                     JoinState& join);
+  Task<Flow> run_loop(const json::object& step, Scope scope, std::string path);
+  Flow run_command(const json::object& step, const Scope& scope, const std::string& path);
+  Flow run_read(const json::object& step, const Scope& scope, const std::string& path);
+
+  Flow open_future(const json::object& step, const CommandRequest& request);
+  CommandRequest request_for(CommandKind kind, const json::object& step, const Scope& scope,
+                             const std::string& path);
+  Flow run_operation(const json::object& step, const Scope& scope, const std::string& path);
+  void assign(const json::object& step, json::value value);
+  Flow failure_of(const Variable& variable) const;
+  json::value value_of(FutureId future) const;
+  json::value resolve(const json::value& value, const std::string& path);
+  Variable* find_variable(std::string_view name, const std::string& path);
+
+  // The time of whatever is appended next.
+  void tick() {
+    machine_->set_time(scenario_.started_at_ms + static_cast<std::int64_t>(machine_->next_seq()));
+  }
+  // Turns an error of the core into what the code sees: an exception, or the end of everything.
+  Flow raise(const Error& error);
+  void check(const Result<void>& result) {
+    if (!result) {
+      raise(result.error());
+    }
+  }
+  void fail_scenario(const std::string& path, const std::string& what);
+
+  void resume(std::coroutine_handle<> handle);
+  void drive(Task<Flow>& root);
+  json::object report(Flow* end);
+
+  const Scenario& scenario_;
+  std::unique_ptr<Machine> machine_;
+  std::map<AwaitId, std::coroutine_handle<>> blocked_;
+  std::map<std::string, Variable, std::less<>> variables_;
+  std::vector<std::coroutine_handle<>> ready_;  // Joins whose last arm is done.
+  std::string payload_;                         // Backs the payload of the request in the making.
+  std::uint64_t steps_ = 0;
+  bool is_stopped_ = false;
+  std::optional<Error> mistake_;  // In the scenario itself.
+};
+
+// --- Steps -------------------------------------------------------------------------------------
+
+Task<Flow> Interpreter::run_list(const json::array& steps, Scope scope, std::string path) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const json::object& step = steps[i].get_object();
+    auto task = run_step(step, scope, path + "[" + std::to_string(i) + "]");
+    Flow flow = co_await task;
+    if (flow.kind != Flow::Kind::kNext) {
+      co_return flow;
+    }
+  }
+  co_return Flow{};
+}
+
+Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::string path) {
+  if (is_stopped_) {
+    co_return stopped();
+  }
+  if (++steps_ > kStepsMax) {
+    fail_scenario(path, "the program runs for more than " + std::to_string(kStepsMax) + " steps");
+    co_return stopped();
+  }
+  const std::string_view verb = verb_of(step);
+  const json::value& subject = step.begin()->value();
+  const std::string at = path + "." + std::string(verb);
+  if (verb == "await" || verb == "await_all" || verb == "await_any") {
+    auto task = run_await(step, scope, at);
+    Flow flow = co_await task;
+    co_return flow;
+  }
+  if (verb == "branch") {
+    auto opened = machine_->open(request_for(CommandKind::kBranch, step, scope, path));
+    if (!opened) {
+      co_return raise(opened.error());
+    }
+    auto task = run_branch(subject.get_array(), scope, opened->branch, at);
+    Flow flow = co_await task;
+    if (flow.kind == Flow::Kind::kReturn) {
+      assign(step, std::move(flow.value));
+      co_return Flow{};
+    }
+    co_return flow;
+  }
+  if (verb == "join") {
+    auto task = run_join(subject.get_array(), scope, at);
+    Flow flow = co_await task;
+    if (flow.kind == Flow::Kind::kReturn) {
+      assign(step, std::move(flow.value));
+      co_return Flow{};
+    }
+    co_return flow;
+  }
+  if (verb == "loop") {
+    auto task = run_loop(step, scope, at);
+    Flow flow = co_await task;
+    co_return flow;
+  }
+  if (verb == "v") {
+    Scope versioned = scope;
+    versioned.version = static_cast<std::uint32_t>(subject.to_number<std::int64_t>());
+    auto task = run_step(step.at("do").get_object(), versioned, path + ".do");
+    Flow flow = co_await task;
+    co_return flow;
+  }
+  if (verb == "if") {
+    Variable* variable = find_variable(subject.get_string(), at);
+    if (variable == nullptr) {
+      co_return stopped();
+    }
+    const json::value wanted = resolve(step.at("equals"), path + ".equals");
+    const bool holds = format::json_equal(variable->value, wanted);
+    const std::string_view part = holds ? "then" : "else";
+    if (const json::value* steps = step.if_contains(part)) {
+      auto task = run_list(steps->get_array(), scope, path + "." + std::string(part));
+      Flow flow = co_await task;
+      co_return flow;
+    }
+    co_return Flow{};
+  }
+  if (verb == "try") {
+    auto task = run_list(subject.get_array(), scope, at);
+    Flow flow = co_await task;
+    if (flow.kind != Flow::Kind::kThrow) {
+      co_return flow;
+    }
+    variables_["error"] = Variable{json::value(flow.error)};
+    auto handler = run_list(step.at("catch").get_array(), scope, path + ".catch");
+    Flow handled = co_await handler;
+    co_return handled;
+  }
+  if (verb == "shield") {
+    Scope shielded = scope;
+    shielded.shielded = true;
+    auto task = run_list(subject.get_array(), shielded, at);
+    Flow flow = co_await task;
+    co_return flow;
+  }
+  co_return run_command(step, scope, path);
+}
+
+Task<Flow> Interpreter::run_await(const json::object& step, Scope scope, std::string path) {
+  const std::string_view verb = verb_of(step);
+  const json::value& subject = step.begin()->value();
+  std::vector<std::string> names;
+  if (verb == "await") {
+    names.push_back(text_of(subject));
+  } else {
+    for (const json::value& name : subject.get_array()) {
+      names.push_back(text_of(name));
+    }
+  }
+  std::vector<FutureId> futures;
+  std::string plain;  // A value that never was a future is there at once.
+  for (const std::string& name : names) {
+    const Variable* variable = find_variable(name, path);
+    if (variable == nullptr) {
+      co_return stopped();
+    }
+    if (variable->future != 0) {
+      futures.push_back(variable->future);
+    } else if (plain.empty()) {
+      plain = name;
+    }
+  }
+  if (verb == "await_any" && !plain.empty()) {
+    assign(step, json::value(plain));
+    co_return Flow{};
+  }
+  auto await = machine_->begin_await(verb == "await_any" ? AwaitMode::kAny : AwaitMode::kAll,
+                                     futures, scope.shielded);
+  if (!await) {
+    co_return raise(await.error());
+  }
+  Blocked blocked{*this, *await};
+  const replay::AwaitStatus status = co_await blocked;
+  if (status.state == AwaitState::kCancelled) {
+    std::string reason;
+    if (!machine_->cancel_reason().empty()) {
+      reason = ": " + error_text(format::payload_to_json(machine_->cancel_reason()));
+    }
+    co_return thrown("cancelled" + reason, true);
+  }
+  Flow flow;
+  for (const std::string& name : names) {
+    Variable& variable = variables_[name];
+    const bool is_decisive = variable.future != 0 && variable.future == status.decided_by;
+    if (variable.future == 0 || (verb == "await_any" && !is_decisive)) {
+      continue;
+    }
+    const replay::Outcome outcome = *machine_->outcome(variable.future);
+    if (is_decisive && outcome.kind != OutcomeKind::kValue) {
+      flow = failure_of(variable);
+    } else if (outcome.is_complete && outcome.kind == OutcomeKind::kValue) {
+      variable.value = value_of(variable.future);
+    }
+    if (verb == "await_any") {
+      assign(step, json::value(name));
+      break;
+    }
+  }
+  co_return flow;
+}
+
+// --- Structure ---------------------------------------------------------------------------------
+
+Task<Flow> Interpreter::run_branch(const json::array& steps, Scope scope, BranchId branch,
+                                   std::string path) {
+  auto task = run_list(steps, Scope{branch, 0, scope.shielded}, std::move(path));
+  Flow flow = co_await task;
+  if (flow.kind == Flow::Kind::kStop) {
+    co_return flow;
+  }
+  tick();
+  const Result<void> closed = machine_->close_branch(branch);
+  if (!closed) {
+    co_return raise(closed.error());
+  }
+  if (flow.kind == Flow::Kind::kNext) {
+    co_return returned(nullptr);
+  }
+  co_return flow;
+}
+
+Task<Flow> Interpreter::run_arm(const json::array& steps, Scope scope, BranchId branch,
+                                std::string path, JoinState& join) {
+  auto task = run_branch(steps, scope, branch, std::move(path));
+  Flow flow = co_await task;
+  if (--join.running == 0 && join.waiting) {
+    ready_.push_back(join.waiting);
+  }
+  co_return flow;
+}
+
+Task<Flow> Interpreter::run_join(const json::array& arms, Scope scope, std::string path) {
+  JoinState join;
+  std::vector<BranchId> branches;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    CommandRequest request;
+    request.kind = CommandKind::kBranch;
+    request.branch = scope.branch;
+    request.version = scope.version;
+    tick();
+    const auto opened = machine_->open(request);
+    if (!opened) {
+      co_return raise(opened.error());
+    }
+    branches.push_back(opened->branch);
+  }
+  std::vector<Task<Flow>> running;
+  running.reserve(arms.size());
+  join.running = arms.size();
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    running.push_back(run_arm(arms[i].get_array(), scope, branches[i],
+                              path + "[" + std::to_string(i) + "]", join));
+    running.back().start();
+  }
+  Joined joined{join};
+  co_await joined;
+  json::array values;
+  for (Task<Flow>& arm : running) {
+    Flow& flow = arm.result();
+    if (flow.kind != Flow::Kind::kReturn) {
+      co_return flow;
+    }
+    values.push_back(flow.value);
+  }
+  co_return returned(std::move(values));
+}
+
+Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::string path) {
+  const auto times = static_cast<std::uint64_t>(step.at("times").to_number<std::int64_t>());
+  CommandRequest request = request_for(CommandKind::kLoop, step, scope, path);
+  request.has_payload = true;
+  request.payload = "0";
+  if (const json::value* every = step.if_contains("checkpointEvery")) {
+    request.checkpoint_every = static_cast<std::uint32_t>(every->to_number<std::int64_t>());
+  }
+  const auto opened = machine_->open(request);
+  if (!opened) {
+    co_return raise(opened.error());
+  }
+  const BranchId loop = opened->branch;
+  const std::array<FutureId, 1> futures = {opened->future};
+  // Only a replay waits here, for the place of the checkpoint in the log: no cancel request
+  // interrupts it.
+  auto await = machine_->begin_await(AwaitMode::kAll, futures, true);
+  if (!await) {
+    co_return raise(await.error());
+  }
+  Blocked blocked{*this, *await};
+  co_await blocked;
+  const auto position = machine_->loop_position(loop);
+  if (!position) {
+    co_return raise(position.error());
+  }
+  std::uint64_t finished = position->finished;
+  json::value result = finished;
+  bool is_broken = position->done;
+  if (is_broken) {
+    result = position->result.empty() ? json::value(finished)
+                                      : format::payload_to_json(position->result);
+  }
+  while (!is_broken && finished < times) {
+    if (++steps_ > kStepsMax) {
+      fail_scenario(path, "the program runs for more than " + std::to_string(kStepsMax) + " steps");
+      co_return stopped();
+    }
+    const auto iteration = machine_->enter_iteration(loop);
+    if (!iteration) {
+      co_return raise(iteration.error());
+    }
+    variables_["i"] = Variable{json::value(finished + 1)};
+    auto body =
+        run_list(step.begin()->value().get_array(), Scope{*iteration, 0, scope.shielded}, path);
+    Flow flow = co_await body;
+    if (flow.kind == Flow::Kind::kStop) {
+      co_return flow;
+    }
+    tick();
+    if (flow.kind == Flow::Kind::kThrow || flow.kind == Flow::Kind::kRecur) {
+      const Result<void> abandoned = machine_->abandon_loop(loop);
+      co_return abandoned ? flow : raise(abandoned.error());
+    }
+    ++finished;
+    is_broken = flow.kind == Flow::Kind::kReturn;
+    result = is_broken ? flow.value : json::value(finished);
+    if (!is_broken && finished < times) {
+      const Result<void> continued = machine_->continue_loop(loop, std::to_string(finished));
+      if (!continued) {
+        co_return raise(continued.error());
+      }
+    }
+  }
+  tick();
+  const Result<void> ended =
+      machine_->end_loop(loop, std::to_string(finished), json::serialize(result));
+  if (!ended) {
+    co_return raise(ended.error());
+  }
+  assign(step, std::move(result));
+  co_return Flow{};
+}
+
+// --- Commands and reads ------------------------------------------------------------------------
+
+CommandRequest Interpreter::request_for(CommandKind kind, const json::object& step,
+                                        const Scope& scope, const std::string& path) {
+  tick();
+  CommandRequest request;
+  request.kind = kind;
+  request.branch = scope.branch;
+  request.version = scope.version;
+  const json::value& subject = step.begin()->value();
+  if (subject.is_string()) {
+    request.name = subject.get_string();
+  }
+  if (const json::value* key = step.if_contains("stepKey")) {
+    request.step_key = key->get_string();
+  }
+  if (const json::value* timeout = step.if_contains("timeout")) {
+    request.number = timeout->to_number<std::int64_t>();
+  }
+  const json::value* payload = step.if_contains("input");
+  if (kind == CommandKind::kState) {
+    payload = step.if_contains("value");
+  }
+  if (payload != nullptr) {
+    payload_ = json::serialize(
+        resolve(*payload, path + (kind == CommandKind::kState ? ".value" : ".input")));
+    request.has_payload = true;
+    request.payload = payload_;
+  }
+  return request;
+}
+
+Flow Interpreter::open_future(const json::object& step, const CommandRequest& request) {
+  if (is_stopped_) {
+    return stopped();
+  }
+  const auto opened = machine_->open(request);
+  if (!opened) {
+    return raise(opened.error());
+  }
+  if (const json::value* name = step.if_contains("as")) {
+    std::string label(request.name);
+    if (request.kind == CommandKind::kTimer && label.empty()) {
+      const replay::RecordId record = machine_->record_of(opened->future);
+      label = machine_->log().id_text(machine_->log()[record]);
+    }
+    variables_[text_of(*name)] = Variable{nullptr, opened->future, request.kind, std::move(label)};
+  }
+  return {};
+}
+
+Flow Interpreter::run_operation(const json::object& step, const Scope& scope,
+                                const std::string& path) {
+  const CommandRequest request = request_for(CommandKind::kOperation, step, scope, path);
+  const auto opened = machine_->open(request);
+  if (!opened) {
+    return raise(opened.error());
+  }
+  if (opened->must_execute) {
+    OutcomeKind outcome = OutcomeKind::kValue;
+    std::string payload = "null";
+    if (const json::value* value = step.if_contains("returns")) {
+      payload = json::serialize(resolve(*value, path + ".returns"));
+    } else if (const json::value* error = step.if_contains("throws")) {
+      outcome = OutcomeKind::kFailed;
+      payload = json::serialize(*error);
+    }
+    tick();
+    const Result<void> completed = machine_->complete_operation(opened->future, outcome, payload);
+    if (!completed) {
+      return raise(completed.error());
+    }
+  }
+  if (const json::value* name = step.if_contains("as")) {
+    variables_[text_of(*name)] =
+        Variable{nullptr, opened->future, CommandKind::kOperation, std::string(request.name)};
+  }
+  return {};
+}
+
+Flow Interpreter::run_command(const json::object& step, const Scope& scope,
+                              const std::string& path) {
+  const std::string_view verb = verb_of(step);
+  const json::value& subject = step.begin()->value();
+  const auto simple = [&](CommandKind kind) {
+    return open_future(step, request_for(kind, step, scope, path));
+  };
+  if (verb == "run") {
+    return run_operation(step, scope, path);
+  }
+  if (verb == "task") {
+    return simple(CommandKind::kTask);
+  }
+  if (verb == "promise") {
+    return simple(CommandKind::kPromise);
+  }
+  if (verb == "signal") {
+    return simple(CommandKind::kSignal);
+  }
+  if (verb == "compensate") {
+    return simple(CommandKind::kCompensation);
+  }
+  if (verb == "set" || verb == "clear") {
+    CommandRequest request = request_for(CommandKind::kState, step, scope, path);
+    request.clear = verb == "clear";
+    return open_future(step, request);
+  }
+  if (verb == "timer") {
+    CommandRequest request = request_for(CommandKind::kTimer, step, scope, path);
+    request.number = subject.to_number<std::int64_t>();
+    if (const json::value* id = step.if_contains("id")) {
+      request.name = id->get_string();
+    }
+    return open_future(step, request);
+  }
+  if (verb == "child") {
+    CommandRequest request = request_for(CommandKind::kChildWorkflow, step, scope, path);
+    request.child_kind = step.at("kind").get_string();
+    return open_future(step, request);
+  }
+  if (verb == "cancel") {
+    const Variable* target = find_variable(subject.get_string(), path + ".cancel");
+    if (target == nullptr) {
+      return stopped();
+    }
+    if (target->future == 0) {
+      return {};  // Its value has been seen: nothing is left to cancel.
+    }
+    CommandRequest request = request_for(CommandKind::kCancelTask, step, scope, path);
+    request.name = {};
+    request.target = target->future;
+    const auto opened = machine_->open(request);
+    return opened ? Flow{} : raise(opened.error());
+  }
+  if (verb == "removed") {
+    tick();
+    const json::value* name = step.if_contains("name");
+    const Result<void> done = machine_->removed(
+        scope.branch, *replay::find_step_kind(std::string_view(subject.get_string())),
+        name == nullptr ? std::nullopt : std::optional<std::string_view>(name->get_string()),
+        scope.version, "");
+    return done ? Flow{} : raise(done.error());
+  }
+  if (verb == "check_version") {
+    tick();
+    const auto version = machine_->check_version(
+        scope.branch, static_cast<std::uint32_t>(subject.to_number<std::int64_t>()), "");
+    if (!version) {
+      return raise(version.error());
+    }
+    assign(step, json::value(*version));
+    return {};
+  }
+  if (verb == "return" || verb == "recur") {
+    json::value value = resolve(subject, path + "." + std::string(verb));
+    return {verb == "return" ? Flow::Kind::kReturn : Flow::Kind::kRecur, std::move(value), "",
+            false};
+  }
+  if (verb == "throw") {
+    return thrown(text_of(subject));
+  }
+  return run_read(step, scope, path);
+}
+
+Flow Interpreter::run_read(const json::object& step, const Scope& scope, const std::string& path) {
+  const std::string_view verb = verb_of(step);
+  const json::value& subject = step.begin()->value();
+  if (verb == "get") {
+    const auto value = machine_->state(subject.get_string());
+    assign(step, value ? format::payload_to_json(*value) : json::value());
+  } else if (verb == "has_signal") {
+    assign(step, json::value(machine_->signal_count(subject.get_string()) > 0));
+  } else if (verb == "drain") {
+    json::array taken;
+    while (true) {
+      const auto signal = machine_->take_signal(scope.branch, subject.get_string());
+      if (!signal) {
+        return raise(signal.error());
+      }
+      if (!*signal) {
+        break;
+      }
+      const replay::Record& record = machine_->log()[**signal];
+      taken.push_back(record.has_payload ? format::payload_to_json(record.payload.view())
+                                         : json::value());
+    }
+    assign(step, std::move(taken));
+  } else if (verb == "now") {
+    assign(step, json::value(machine_->now_ms()));
+  } else if (verb == "cancelled") {
+    assign(step, json::value(machine_->cancel_requested()));
+  } else if (verb == "uuid") {
+    const auto uuid = machine_->uuid(scope.branch);
+    if (!uuid) {
+      return raise(uuid.error());
+    }
+    assign(step, json::value(uuid->to_string()));
+  } else if (verb == "random") {
+    const auto random = machine_->random(scope.branch);
+    if (!random) {
+      return raise(random.error());
+    }
+    assign(step, json::value(replay::to_unit_interval(*random)));
+  } else {
+    fail_scenario(path, "there is no step '" + std::string(verb) + "'");
+    return stopped();
+  }
+  return {};
+}
+
+// --- Values ------------------------------------------------------------------------------------
+
+void Interpreter::assign(const json::object& step, json::value value) {
+  if (const json::value* name = step.if_contains("as")) {
+    variables_[text_of(*name)] = Variable{std::move(value)};
+  }
+}
+
+Variable* Interpreter::find_variable(std::string_view name, const std::string& path) {
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) {
+    fail_scenario(path, "variable '" + std::string(name) + "' is not set");
+    return nullptr;
+  }
+  return &found->second;
+}
+
+json::value Interpreter::resolve(const json::value& value, const std::string& path) {
+  if (const json::array* list = value.if_array()) {
+    json::array resolved;
+    resolved.reserve(list->size());
+    for (const json::value& element : *list) {
+      resolved.push_back(resolve(element, path));
+    }
+    return resolved;
+  }
+  const json::object* object = value.if_object();
+  if (object == nullptr) {
+    return value;
+  }
+  if (const json::value* name = object->if_contains("$");
+      name != nullptr && name->is_string() && object->size() == 1) {
+    const Variable* variable = find_variable(name->get_string(), path);
+    return variable == nullptr ? json::value() : variable->value;
+  }
+  json::object resolved;
+  for (const json::key_value_pair& member : *object) {
+    resolved[member.key()] = resolve(member.value(), path);
+  }
+  return resolved;
+}
+
+json::value Interpreter::value_of(FutureId future) const {
+  const replay::Outcome outcome = *machine_->outcome(future);
+  return outcome.has_payload ? format::payload_to_json(outcome.payload) : json::value();
+}
+
+Flow Interpreter::failure_of(const Variable& variable) const {
+  const replay::Outcome outcome = *machine_->outcome(variable.future);
+  const std::string subject =
+      std::string(replay::step_name(variable.kind)) + " '" + variable.name + "' ";
+  switch (outcome.kind) {
+    case OutcomeKind::kCancelled:
+      return thrown(subject + "was cancelled");
+    case OutcomeKind::kTimedOut:
+      return thrown(subject + "timed out");
+    case OutcomeKind::kFailed:
+    case OutcomeKind::kValue:
+      break;
+  }
+  return thrown(outcome.has_payload ? error_text(value_of(variable.future)) : subject + "failed");
+}
+
+// --- Errors ------------------------------------------------------------------------------------
+
+Flow Interpreter::raise(const Error& error) {
+  if (error.code == ErrorCode::kDeterminismViolation) {
+    is_stopped_ = true;
+    return stopped();
+  }
+  return thrown(error.message);
+}
+
+void Interpreter::fail_scenario(const std::string& path, const std::string& what) {
+  is_stopped_ = true;
+  if (!mistake_) {
+    mistake_ = format::bad_field(path, what);
+  }
+}
+
+// --- The turn ----------------------------------------------------------------------------------
+
+void Interpreter::resume(std::coroutine_handle<> handle) {
+  handle.resume();
+  while (!ready_.empty()) {
+    const std::coroutine_handle<> next = ready_.front();
+    ready_.erase(ready_.begin());
+    next.resume();
+  }
+}
+
+void Interpreter::drive(Task<Flow>& root) {
+  root.start();
+  while (!is_stopped_ && !root.is_done()) {
+    const auto delivery = machine_->next_delivery();
+    if (!delivery || !*delivery) {
+      return;
+    }
+    const std::vector<AwaitId> woken = machine_->woken();
+    for (const AwaitId await : woken) {
+      const auto waiting = blocked_.find(await);
+      if (waiting == blocked_.end() || is_stopped_) {
+        continue;
+      }
+      const std::coroutine_handle<> handle = waiting->second;
+      blocked_.erase(waiting);
+      resume(handle);
+    }
+  }
+}
+
+Result<json::object> Interpreter::run() {
+  auto root = run_list(scenario_.program, Scope{}, "program");
+  drive(root);
+  if (mistake_) {
+    return *mistake_;
+  }
+  if (is_stopped_ || !root.is_done()) {
+    return report(nullptr);
+  }
+  Flow& flow = root.result();
+  EntryKind end = EntryKind::kWorkflowCompleted;
+  json::value payload = flow.value;
+  if (flow.kind == Flow::Kind::kRecur) {
+    end = EntryKind::kWorkflowRecurred;
+  } else if (flow.kind == Flow::Kind::kThrow) {
+    end = flow.is_cancel ? EntryKind::kWorkflowCancelled : EntryKind::kWorkflowFailed;
+    payload = json::value(flow.error);
+    if (flow.is_cancel) {
+      payload = machine_->cancel_reason().empty()
+                    ? json::value()
+                    : format::payload_to_json(machine_->cancel_reason());
+    }
+  }
+  tick();
+  const Result<void> finished = machine_->finish(end, json::serialize(payload));
+  if (!finished) {
+    raise(finished.error());
+  }
+  return report(is_stopped_ ? nullptr : &flow);
+}
+
+// `end` is how the program ended; null if it did not.
+json::object Interpreter::report(Flow* end) {
+  json::object actual;
+  if (machine_->violation()) {
+    const replay::Violation& violation = *machine_->violation();
+    actual["outcome"] = "violation";
+    actual["error"] = json::object{{"message", violation.render()},
+                                   {"code", violation.code},
+                                   {"location", violation.location}};
+  } else if (end == nullptr) {
+    actual["outcome"] = "suspended";
+  } else if (end->kind == Flow::Kind::kThrow) {
+    actual["outcome"] = end->is_cancel ? "cancelled" : "failed";
+    actual["error"] = json::object{{"message", end->error}};
+  } else if (end->kind == Flow::Kind::kRecur) {
+    actual["outcome"] = "recurred";
+  } else {
+    actual["outcome"] = "completed";
+    actual["result"] = end->value;
+  }
+  const replay::Batch batch = machine_->take_new();
+  json::array entries;
+  for (replay::RecordId id = batch.first; id < batch.last; ++id) {
+    entries.push_back(format::export_entry(machine_->log(), id));
+  }
+  actual["new"] = std::move(entries);
+  json::object values;
+  for (const auto& [name, variable] : variables_) {
+    values[name] = variable.value;
+  }
+  actual["values"] = std::move(values);
+  const auto print_all = [](const std::vector<replay::Location>& places) {
+    json::array texts;
+    for (const replay::Location& place : places) {
+      texts.push_back(json::value(place.to_string()));
+    }
+    return texts;
+  };
+  actual["waiting"] =
+      print_all(end == nullptr ? machine_->waiting() : std::vector<replay::Location>());
+  actual["orphaned"] = print_all(machine_->orphaned());
+  json::array forgotten;
+  for (const std::uint64_t seq : batch.forgotten) {
+    forgotten.push_back(json::value(seq));
+  }
+  actual["forgotten"] = std::move(forgotten);
+  return actual;
+}
+
+}  // namespace
+
+Result<json::object> run_scenario(const Scenario& scenario) {
+  PAWL_TRY_ASSIGN(
+      replay::Log log,
+      format::import_log(scenario.history,
+                         format::LogDefaults{scenario.run_id, scenario.started_at_ms}, "history"));
+  replay::RunInfo info;
+  info.run_id = scenario.run_id;
+  info.matching = scenario.matching;
+  info.started_at_ms = scenario.started_at_ms;
+  auto machine = Machine::create(std::move(info), std::move(log));
+  if (!machine) {
+    return format::bad_field("history", machine.error().message);
+  }
+  Interpreter interpreter(scenario, *std::move(machine));
+  return interpreter.run();
+}
+
+}  // namespace pawl::conform

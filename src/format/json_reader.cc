@@ -1,0 +1,165 @@
+#include "format/json_reader.h"
+
+#include <boost/json.hpp>
+
+namespace pawl::format {
+
+namespace json = boost::json;
+
+namespace {
+
+// Deep enough for any program; shallow enough that no recursion over it can exhaust the stack.
+constexpr std::size_t kDepthMax = 2000;
+
+}  // namespace
+
+Result<json::value> parse_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kDepthMax;
+  json::stream_parser parser(json::storage_ptr(), options);
+  boost::system::error_code error;
+  std::size_t consumed = 0;
+  if (!text.empty()) {
+    consumed = parser.write_some(text.data(), text.size(), error);
+  }
+  if (!error && consumed < text.size()) {
+    // write_some stops after a complete value; only blanks may follow.
+    const std::size_t rest = text.find_first_not_of(" \t\r\n", consumed);
+    if (rest != std::string_view::npos) {
+      consumed = rest;
+      error = json::error::extra_data;
+    }
+  }
+  if (!error) {
+    parser.finish(error);
+  }
+  if (error) {
+    std::size_t line = 1;
+    std::size_t column = 1;
+    for (const char c : text.substr(0, consumed)) {
+      column = c == '\n' ? 1 : column + 1;
+      line += c == '\n' ? 1 : 0;
+    }
+    return make_error(ErrorCode::kMalformedInput, "malformed JSON at line " + std::to_string(line) +
+                                                      ", column " + std::to_string(column) + ": " +
+                                                      error.message());
+  }
+  return parser.release();
+}
+
+std::string describe_json(const json::value& value) {
+  constexpr std::size_t kShownMax = 60;
+  const auto shown = [&] {
+    std::string text = json::serialize(value);
+    if (text.size() > kShownMax) {
+      text.resize(kShownMax);
+      text += "…";
+    }
+    return text;
+  };
+  switch (value.kind()) {
+    case json::kind::null:
+      return "null";
+    case json::kind::bool_:
+    case json::kind::int64:
+    case json::kind::uint64:
+    case json::kind::double_:
+      return shown();
+    case json::kind::string:
+      return "the text " + shown();
+    case json::kind::array:
+      return "a list";
+    case json::kind::object:
+      return "an object";
+  }
+  return "";
+}
+
+Error bad_field(const std::string& path, const std::string& what) {
+  return make_error(ErrorCode::kMalformedInput, path + ": " + what);
+}
+
+Result<std::string_view> read_text(const json::value& value, const std::string& path) {
+  if (const json::string* text = value.if_string()) {
+    return std::string_view(text->data(), text->size());
+  }
+  return bad_field(path, "expected a text, got " + describe_json(value));
+}
+
+Result<std::int64_t> read_integer(const json::value& value, const std::string& path,
+                                  std::int64_t min, std::int64_t max) {
+  boost::system::error_code error;
+  const auto number = value.to_number<std::int64_t>(error);
+  if (!value.is_number() || error || number < min || number > max) {
+    return bad_field(path, "expected a whole number from " + std::to_string(min) + " to " +
+                               std::to_string(max) + ", got " + describe_json(value));
+  }
+  return number;
+}
+
+Result<bool> read_bool(const json::value& value, const std::string& path) {
+  if (const bool* flag = value.if_bool()) {
+    return *flag;
+  }
+  return bad_field(path, "expected true or false, got " + describe_json(value));
+}
+
+Result<const json::array*> read_array(const json::value& value, const std::string& path) {
+  if (const json::array* array = value.if_array()) {
+    return array;
+  }
+  return bad_field(path, "expected a list, got " + describe_json(value));
+}
+
+Result<const json::object*> read_object(const json::value& value, const std::string& path) {
+  if (const json::object* object = value.if_object()) {
+    return object;
+  }
+  return bad_field(path, "expected an object, got " + describe_json(value));
+}
+
+bool json_equal(const json::value& a, const json::value& b) {
+  if (a.is_number() && b.is_number()) {
+    if (a.is_double() || b.is_double()) {
+      return a.to_number<double>() == b.to_number<double>();
+    }
+    if (a.is_uint64() && b.is_int64()) {
+      return b.get_int64() >= 0 && a.get_uint64() == static_cast<std::uint64_t>(b.get_int64());
+    }
+    if (a.is_int64() && b.is_uint64()) {
+      return json_equal(b, a);
+    }
+    return a == b;
+  }
+  if (a.kind() != b.kind()) {
+    return false;
+  }
+  if (const json::array* list = a.if_array()) {
+    const json::array& other = b.get_array();
+    if (list->size() != other.size()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < list->size(); ++i) {
+      if (!json_equal((*list)[i], other[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+  if (const json::object* object = a.if_object()) {
+    const json::object& other = b.get_object();
+    if (object->size() != other.size()) {
+      return false;
+    }
+    for (const json::key_value_pair& member : *object) {
+      const json::value* counterpart = other.if_contains(member.key());
+      if (counterpart == nullptr || !json_equal(member.value(), *counterpart)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  return a == b;
+}
+
+}  // namespace pawl::format

@@ -1,0 +1,92 @@
+// Awaits: who waits for which futures, who goes on when one completes, and in which order.
+// Combinators are data here, so that every language gets the same winner.
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace pawl::replay {
+
+// Numbers a command's outcome to come, from 1. 0: none.
+using FutureId = std::uint32_t;
+// Numbers a blocked await, from 1; reused after end(). 0: none.
+using AwaitId = std::uint32_t;
+
+enum class AwaitMode : std::uint8_t {
+  kAll,  // Until all are complete, or the first failure.
+  kAny,  // Until the first is complete.
+};
+
+enum class AwaitState : std::uint8_t { kBlocked, kReady, kCancelled };
+
+struct AwaitStatus {
+  AwaitState state = AwaitState::kBlocked;
+  // kAny: the winner. kAll: the one that failed, or 0. A single future is either.
+  FutureId decided_by = 0;
+};
+
+class Awaits {
+ public:
+  // Starts an await on `open` futures, of which none is complete.
+  AwaitId begin(AwaitMode mode, std::span<const FutureId> open, bool shielded);
+  // Starts one that needs not wait.
+  AwaitId begin_ready(FutureId decided_by);
+
+  bool is_valid(AwaitId id) const { return id > 0 && id < awaits_.size() && awaits_[id].in_use; }
+  AwaitStatus status(AwaitId id) const { return awaits_[id].status; }
+  // Gives the number back. An await that is still blocked is given up.
+  void end(AwaitId id);
+
+  // Tells those that wait for `future`; the ones that can go on are added to `woken` in the order
+  // in which they began.
+  void complete(FutureId future, bool failed, std::vector<AwaitId>& woken);
+  // Interrupts every blocked await outside a shield.
+  void cancel(std::vector<AwaitId>& woken);
+
+  // The futures that blocked awaits still wait for, in no particular order.
+  std::vector<FutureId> blocked_on() const;
+
+  std::size_t memory_bytes() const;
+
+ private:
+  using Link = std::uint32_t;  // Position in watches_; 0: none.
+
+  // One await waiting for one future: in the future's list and in the await's.
+  struct Watch {
+    AwaitId await = 0;
+    FutureId future = 0;
+    Link previous = 0;  // Of the same future.
+    Link next = 0;
+    Link next_of_await = 0;
+  };
+  struct Watchers {
+    Link first = 0;
+    Link last = 0;
+  };
+  struct Await {
+    AwaitStatus status;
+    AwaitMode mode{};
+    bool shielded = false;
+    bool in_use = false;
+    std::uint32_t missing = 0;
+    Link first_watch = 0;
+    AwaitId previous = 0;  // Blocked awaits, oldest first.
+    AwaitId next = 0;
+  };
+
+  AwaitId allocate();
+  void unlink(Link link);
+  void settle(AwaitId id, AwaitStatus status);
+
+  std::vector<Watch> watches_{1};
+  std::vector<Link> free_watches_;
+  std::vector<Watchers> watchers_;
+  std::vector<Await> awaits_{1};
+  std::vector<AwaitId> free_awaits_;
+  AwaitId first_blocked_ = 0;
+  AwaitId last_blocked_ = 0;
+};
+
+}  // namespace pawl::replay

@@ -1,0 +1,719 @@
+#include "replay/log.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.h"
+#include "base/uuid.h"
+
+namespace pawl::replay {
+
+namespace {
+
+// Numbers of records and branches are 32 bits wide, with one value for "none".
+constexpr std::size_t kRecordsMax = 0xfffffff0U;
+constexpr std::size_t kTextBytesMax = 0xfffffff0U;
+constexpr std::uint64_t kSeqMax = std::uint64_t{1} << 62U;
+
+std::string describe(const Entry& entry) {
+  const EntryTraits* known = find_traits(entry.kind);
+  return "entry " + std::to_string(entry.seq) + " (" +
+         (known != nullptr ? std::string(known->event) : std::string("unknown kind")) + ")";
+}
+
+Error corrupt(const Entry& entry, const std::string& what) {
+  return make_error(ErrorCode::kCorruptLog, describe(entry) + ": " + what);
+}
+
+std::uint64_t place_hash(BranchId branch, const Coordinate& coordinate) {
+  std::uint64_t hash = mix_hash(coordinate.head() * 0x9e3779b97f4a7c15ULL + branch);
+  for (const Ordinate ordinate : coordinate.tail()) {
+    hash = mix_hash(hash ^ (ordinate + 0x9e3779b97f4a7c15ULL));
+  }
+  return hash;
+}
+
+std::uint64_t id_hash(CommandKind kind, std::string_view id) {
+  return fast_hash(id, static_cast<std::uint64_t>(kind) + 1);
+}
+
+}  // namespace
+
+Log::Log() {
+  rares_.emplace_back();
+  tails_.emplace_back();
+  branches_.emplace_back();
+}
+
+// --- Loading -----------------------------------------------------------------------------------
+
+Result<void> Log::load(const Entry& entry) {
+  PAWL_CHECK(loaded_count_ == 0);
+  const EntryTraits* known = find_traits(entry.kind);
+  if (known == nullptr) {
+    return corrupt(entry, "no such kind of entry");
+  }
+  if (records_.size() >= kRecordsMax || entry.payload.size() > kTextBytesMax ||
+      entry.extra.size() > kTextBytesMax) {
+    return make_error(ErrorCode::kLimitExceeded, describe(entry) + ": larger than a log can hold");
+  }
+  if (entry.seq == 0 || entry.seq > kSeqMax) {
+    return corrupt(entry, "seq must be at least 1");
+  }
+  if (entry.seq <= last_seq()) {
+    return corrupt(entry, entry.seq == last_seq()
+                              ? "seq " + std::to_string(entry.seq) + " is there twice"
+                              : "seq does not increase: the entry before it has " +
+                                    std::to_string(last_seq()));
+  }
+  if (end_record_ != kNoRecord) {
+    return corrupt(entry, "comes after the end of the workflow at seq " +
+                              std::to_string(records_[end_record_].seq));
+  }
+  if (entry.seq != last_seq() + 1) {
+    before_gaps_.push_back(records_.empty() ? kNoRecord : static_cast<RecordId>(size() - 1));
+  }
+  if (entry.version == 0) {
+    return corrupt(entry, "version must be at least 1");
+  }
+  switch (known->role) {
+    case EntryRole::kCommand:
+      if (known->command == CommandKind::kOperation && entry.kind != EntryKind::kOperationStarted &&
+          !entry.id.empty() && is_started_operation(entry.id)) {
+        return load_arrival(entry);
+      }
+      return load_command(entry);
+    case EntryRole::kArrival:
+      return load_arrival(entry);
+    case EntryRole::kFree:
+      append_plain(entry, kNoRecord);
+      return {};
+    case EntryRole::kCheckpoint:
+      return load_checkpoint(entry);
+    case EntryRole::kEnd:
+      end_record_ = append_plain(entry, kNoRecord);
+      return {};
+  }
+  return {};
+}
+
+Result<Log::Place> Log::resolve(const Entry& entry) {
+  const std::string_view text = entry.location;
+  Place place;
+  const std::size_t comma = text.rfind(',');
+  const std::string_view prefix = text.substr(0, comma == std::string_view::npos ? 0 : comma + 1);
+  const bool known_branch = !prefix.empty() && prefix == resolved_prefix_;
+  LocationReader reader = known_branch ? LocationReader(text, prefix.size()) : LocationReader(text);
+  if (known_branch) {
+    place.branch = resolved_branch_;
+  }
+  bool first = true;
+  Coordinate next(0);
+  while (true) {
+    Result<bool> more = reader.next(next);
+    if (!more) {
+      return make_error(ErrorCode::kMalformedInput, describe(entry) + ": " + more.error().message);
+    }
+    if (!*more) {
+      break;
+    }
+    if (!first) {
+      BranchId below = child_branch(place.branch, place.coordinate);
+      if (below == kNoBranch && branches_[place.branch].is_loop && place.coordinate.is_whole()) {
+        // An iteration has no entry of its own: it is there as soon as its loop is.
+        below = enter_iteration(place.branch, place.coordinate.head());
+      }
+      if (below == kNoBranch) {
+        std::vector<Coordinate> path = location(place.branch).coordinates();
+        path.push_back(place.coordinate);
+        return corrupt(entry, "location " + std::string(text) + " lies below " +
+                                  Location(std::move(path)).to_string() +
+                                  ", which is no branch or loop opened before it");
+      }
+      place.branch = below;
+    }
+    place.coordinate = next;
+    first = false;
+  }
+  if (first) {
+    return corrupt(entry, "the root {} is no place for an entry");
+  }
+  if (!known_branch) {
+    resolved_prefix_ = prefix;
+    resolved_branch_ = place.branch;
+  }
+  return place;
+}
+
+Result<void> Log::load_command(const Entry& entry) {
+  PAWL_TRY_ASSIGN(const Place place, resolve(entry));
+  const Branch& branch = branches_[place.branch];
+  if (branch.is_loop) {
+    return corrupt(entry, "location " + std::string(entry.location) +
+                              " is an iteration of a loop, no place for a command");
+  }
+  if (place.coordinate.is_whole() && place.coordinate.head() <= branch.last_head) {
+    // Whole numbers are given away in order of creation, and a log never holds a command without
+    // those created before it in the same branch.
+    return corrupt(entry, "location " + std::string(entry.location) +
+                              " is there twice, or comes after a later sibling of its branch");
+  }
+  if (!entry.step_key.empty() && find_by_key(place.branch, entry.step_key) != kNoRecord) {
+    return corrupt(entry, "step key '" + std::string(entry.step_key) +
+                              "' is there twice in branch " + location(place.branch).to_string());
+  }
+  append_command(entry, place.branch, place.coordinate);
+  return {};
+}
+
+Result<void> Log::load_arrival(const Entry& entry) {
+  const CommandKind kind = traits(entry.kind).command;
+  RecordId command = kNoRecord;
+  std::string wanted;
+  if (kind == CommandKind::kSignal) {
+    PAWL_TRY_ASSIGN(const Place place, resolve(entry));
+    command = find_wait(place.branch, place.coordinate);
+    wanted = "signal wait at " + std::string(entry.location);
+  } else if (kind == CommandKind::kChildWorkflow && entry.id.empty()) {
+    command = find_child_by_name(entry.name);
+    wanted = "child named '" + std::string(entry.name) + "'";
+  } else {
+    command = find_command(kind, entry.id);
+    wanted = std::string(step_name(kind)) + " with id '" + std::string(entry.id) + "'";
+  }
+  if (command == kNoRecord) {
+    return corrupt(entry, "no " + wanted + " was opened before it");
+  }
+  append_plain(entry, command);
+  return {};
+}
+
+Result<void> Log::load_checkpoint(const Entry& entry) {
+  if (entry.checkpoint == nullptr) {
+    return corrupt(entry, "holds no checkpoint");
+  }
+  PAWL_TRY_ASSIGN(const Place place, resolve(entry));
+  const BranchId loop = child_branch(place.branch, place.coordinate);
+  if (loop == kNoBranch || !branches_[loop].is_loop) {
+    return corrupt(entry, "no loop was started at " + std::string(entry.location) + " before it");
+  }
+  append_plain(entry, branches_[loop].opener, loop);
+  return {};
+}
+
+Result<void> Log::finish_loading() {
+  loaded_count_ = static_cast<RecordId>(records_.size());
+  PAWL_TRY(check_gaps());
+  mark_forgotten();
+  return order_commands();
+}
+
+Result<void> Log::check_gaps() const {
+  if (before_gaps_.empty()) {
+    return {};
+  }
+  // A checkpoint explains gaps between the start of its loop and itself.
+  struct Span {
+    RecordId first;
+    RecordId last;
+  };
+  std::vector<Span> spans;
+  for (RecordId id = 0; id < loaded_count_; ++id) {
+    if (records_[id].kind == EntryKind::kLoopCheckpointed) {
+      spans.push_back({branches_[records_[id].branch].opener, id});
+    }
+  }
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& a, const Span& b) { return a.first < b.first; });
+  std::size_t used = 0;
+  RecordId reach = 0;
+  bool any = false;
+  for (const RecordId before : before_gaps_) {
+    while (before != kNoRecord && used < spans.size() && spans[used].first <= before) {
+      reach = any ? std::max(reach, spans[used].last) : spans[used].last;
+      any = true;
+      ++used;
+    }
+    if (before == kNoRecord || !any || reach <= before) {
+      const RecordId after = before == kNoRecord ? 0 : before + 1;
+      const std::uint64_t expected = before == kNoRecord ? 1 : records_[before].seq + 1;
+      return make_error(ErrorCode::kCorruptLog,
+                        "entry " + std::to_string(records_[after].seq) + " (" +
+                            std::string(traits(records_[after].kind).event) + "): seq " +
+                            std::to_string(expected) +
+                            " is missing before it, and no loop has forgotten it");
+    }
+  }
+  return {};
+}
+
+void Log::mark_forgotten() {
+  for (RecordId id = 0; id < loaded_count_; ++id) {
+    const Record& record = records_[id];
+    if (record.kind != EntryKind::kLoopCheckpointed) {
+      continue;
+    }
+    Branch& loop = branches_[record.branch];
+    loop.covered = std::max(loop.covered, checkpoint(record)->iteration);
+  }
+  for (BranchId id = 1; id < branches_.size(); ++id) {
+    Branch& branch = branches_[id];  // Parents come before their children.
+    const Branch& parent = branches_[branch.parent];
+    branch.forgotten = parent.forgotten || (branch.is_iteration && branch.head <= parent.covered);
+  }
+  for (Record& record : records_) {
+    if (record.is_command) {
+      record.forgotten = branches_[record.branch].forgotten;
+    } else if (record.kind == EntryKind::kLoopCheckpointed) {
+      record.forgotten = branches_[record.branch].forgotten;
+    } else if (record.link != kNoRecord) {
+      record.forgotten = records_[record.link].forgotten;
+    }
+  }
+}
+
+Result<void> Log::order_commands() {
+  std::uint32_t total = 0;
+  for (const Record& record : records_) {
+    if (record.is_command && !record.forgotten) {
+      ++branches_[record.branch].recorded_count;
+    }
+  }
+  for (Branch& branch : branches_) {
+    if (branch.is_iteration && branch.recorded_count > 0) {
+      Branch& loop = branches_[branch.parent];
+      loop.last_recorded = std::max(loop.last_recorded, branch.head);
+    }
+    branch.first_recorded = total;
+    total += branch.recorded_count;
+    branch.recorded_count = 0;
+  }
+  ordered_.resize(total);
+  for (RecordId id = 0; id < loaded_count_; ++id) {
+    const Record& record = records_[id];
+    if (record.is_command && !record.forgotten) {
+      Branch& branch = branches_[record.branch];
+      ordered_[branch.first_recorded + branch.recorded_count] = id;
+      ++branch.recorded_count;
+    }
+  }
+  for (const Branch& branch : branches_) {
+    const auto begin = ordered_.begin() + branch.first_recorded;
+    const auto end = begin + branch.recorded_count;
+    const auto before = [this](RecordId a, RecordId b) {
+      return compare_places(records_[a], records_[b]) < 0;
+    };
+    if (!std::is_sorted(begin, end, before)) {
+      std::sort(begin, end, before);
+    }
+    for (auto next = begin; next != end && next + 1 != end; ++next) {
+      if (compare_places(records_[*next], records_[*(next + 1)]) == 0) {
+        const Record& later = records_[std::max(*next, *(next + 1))];
+        return make_error(ErrorCode::kCorruptLog, "entry " + std::to_string(later.seq) + " (" +
+                                                      std::string(traits(later.kind).event) +
+                                                      "): location " + location(later).to_string() +
+                                                      " is there twice");
+      }
+    }
+  }
+  return {};
+}
+
+std::span<const RecordId> Log::recorded(BranchId branch) const {
+  const Branch& node = branches_[branch];
+  return std::span(ordered_).subspan(node.first_recorded, node.recorded_count);
+}
+
+// --- Appending ---------------------------------------------------------------------------------
+
+Record Log::make_record(const Entry& entry) {
+  Record record;
+  record.seq = entry.seq;
+  record.time_ms = entry.time_ms;
+  record.number = entry.number;
+  record.input_digest = entry.input_digest;
+  record.kind = entry.kind;
+  record.version = entry.version;
+  record.name = pool_.intern(entry.name);
+  record.has_payload = entry.has_payload;
+  record.payload = pool_.add(entry.payload);
+  if (!entry.step_key.empty() || !entry.extra.empty() || !entry.source.empty() ||
+      !entry.child_kind.empty() || entry.removed != CommandKind::kNone ||
+      entry.checkpoint != nullptr) {
+    Rare rare;
+    rare.step_key = pool_.add(entry.step_key);
+    rare.extra = pool_.add(entry.extra);
+    rare.source = pool_.intern(entry.source);
+    rare.child_kind = pool_.intern(entry.child_kind);
+    rare.removed = entry.removed;
+    if (entry.checkpoint != nullptr) {
+      checkpoints_.push_back(*entry.checkpoint);
+      rare.checkpoint = static_cast<std::uint32_t>(checkpoints_.size());
+    }
+    record.rare = static_cast<std::uint32_t>(rares_.size());
+    rares_.push_back(rare);
+  }
+  return record;
+}
+
+RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordinate& coordinate) {
+  const auto id = static_cast<RecordId>(records_.size());
+  Record record = make_record(entry);
+  record.is_command = true;
+  record.branch = branch;
+  record.head = coordinate.head();
+  record.tail = store_tail(coordinate);
+  if (!entry.id.empty()) {
+    const std::optional<Uuid> uuid = Uuid::parse(entry.id);
+    if (uuid && uuid->to_string() == entry.id) {
+      const std::string_view bytes(reinterpret_cast<const char*>(uuid->bytes.data()),
+                                   uuid->bytes.size());
+      record.id = pool_.add(bytes);
+      record.id_is_binary = true;
+    } else {
+      record.id = pool_.add(entry.id);
+    }
+  }
+  records_.push_back(record);
+  reserve(branch, coordinate);
+  if (!entry.id.empty()) {
+    index_id(id, entry.id);
+  }
+  switch (entry.kind) {
+    case EntryKind::kChildWorkflowInitiated:
+      index_child_name(id);
+      break;
+    case EntryKind::kSignalAwaited:
+      wait_index_.insert(place_hash(branch, coordinate), id);
+      break;
+    case EntryKind::kBranchOpened:
+      open_branch(branch, coordinate, id, false);
+      break;
+    case EntryKind::kLoopStarted:
+      open_branch(branch, coordinate, id, true);
+      break;
+    default:
+      break;
+  }
+  if (!entry.step_key.empty()) {
+    key_index_.insert(fast_hash(entry.step_key, branch), id);
+  }
+  return id;
+}
+
+RecordId Log::append_plain(const Entry& entry, RecordId link, BranchId loop) {
+  const auto id = static_cast<RecordId>(records_.size());
+  Record record = make_record(entry);
+  record.link = link;
+  record.branch = loop;
+  if (link != kNoRecord && loop == kNoBranch && is_open(records_[link])) {
+    records_[link].link = id;
+  }
+  records_.push_back(record);
+  return id;
+}
+
+std::uint32_t Log::store_tail(const Coordinate& coordinate) {
+  if (coordinate.is_whole()) {
+    return 0;
+  }
+  tails_.push_back(coordinate.tail());
+  return static_cast<std::uint32_t>(tails_.size() - 1);
+}
+
+void Log::index_id(RecordId id, std::string_view text) {
+  const CommandKind kind = traits(records_[id].kind).command;
+  const std::uint64_t hash = id_hash(kind, text);
+  const std::uint32_t* same = id_index_.find(hash, [&](std::uint32_t other) {
+    return traits(records_[other].kind).command == kind && id_equals(records_[other], text);
+  });
+  if (same == nullptr) {
+    id_index_.insert(hash, id);
+    return;
+  }
+  records_[*same].shares_id = true;
+  std::deque<RecordId>& all = same_ids_[{kind, std::string(text)}];
+  if (all.empty()) {
+    all.push_back(*same);
+  }
+  all.push_back(id);
+}
+
+void Log::index_child_name(RecordId id) {
+  const NameId name = records_[id].name;
+  const std::uint64_t hash = mix_hash(name);
+  const std::uint32_t* same = child_name_index_.find(
+      hash, [&](std::uint32_t other) { return records_[other].name == name; });
+  if (same == nullptr) {
+    child_name_index_.insert(hash, id);
+    return;
+  }
+  std::deque<RecordId>& all = same_child_names_[std::string(pool_.name(name))];
+  if (all.empty()) {
+    all.push_back(*same);
+  }
+  all.push_back(id);
+}
+
+// --- Structure ---------------------------------------------------------------------------------
+
+void Log::open_branch(BranchId parent, const Coordinate& coordinate, RecordId opener,
+                      bool is_loop) {
+  Branch branch;
+  branch.parent = parent;
+  branch.head = coordinate.head();
+  branch.tail = records_[opener].tail;
+  branch.opener = opener;
+  branch.is_loop = is_loop;
+  add_branch(branch);
+}
+
+BranchId Log::add_branch(Branch branch) {
+  const auto id = static_cast<BranchId>(branches_.size());
+  branch.loop = branch.is_loop ? id : branches_[branch.parent].loop;
+  branches_.push_back(branch);
+  branch_index_.insert(place_hash(branch.parent, Coordinate(branch.head, tails_[branch.tail])), id);
+  return id;
+}
+
+BranchId Log::child_branch(BranchId parent, const Coordinate& coordinate) const {
+  const std::uint32_t* found =
+      const_cast<FlatIndex&>(branch_index_)
+          .find(place_hash(parent, coordinate), [&](std::uint32_t id) {
+            return branches_[id].parent == parent &&
+                   is_at(branches_[id].head, branches_[id].tail, coordinate);
+          });
+  return found == nullptr ? kNoBranch : *found;
+}
+
+BranchId Log::enter_iteration(BranchId loop, Ordinate iteration) {
+  const BranchId known = child_branch(loop, Coordinate(iteration));
+  if (known != kNoBranch) {
+    return known;
+  }
+  Branch branch;
+  branch.parent = loop;
+  branch.head = iteration;
+  branch.opener = branches_[loop].opener;
+  branch.is_iteration = true;
+  return add_branch(branch);
+}
+
+BranchId Log::recorded_iteration_after(BranchId loop, Ordinate iteration) const {
+  if (branches_[loop].last_recorded <= iteration) {
+    return kNoBranch;
+  }
+  BranchId first = kNoBranch;
+  for (BranchId id = loop + 1; id < branches_.size(); ++id) {
+    const Branch& branch = branches_[id];
+    if (branch.parent == loop && branch.head > iteration && branch.recorded_count > 0 &&
+        (first == kNoBranch || branch.head < branches_[first].head)) {
+      first = id;
+    }
+  }
+  return first;
+}
+
+bool Log::is_below(BranchId branch, BranchId ancestor) const {
+  while (branch != kNoBranch && branch != ancestor) {
+    branch = branches_[branch].parent;
+  }
+  return branch == ancestor;
+}
+
+void Log::reserve(BranchId branch, const Coordinate& coordinate) {
+  branches_[branch].last_head = std::max(branches_[branch].last_head, coordinate.head());
+}
+
+bool Log::is_at(Ordinate head, std::uint32_t tail, const Coordinate& coordinate) const {
+  return head == coordinate.head() && tails_[tail] == coordinate.tail();
+}
+
+int Log::compare_places(const Record& a, const Record& b) const {
+  if (a.head != b.head) {
+    return a.head < b.head ? -1 : 1;
+  }
+  if (a.tail == b.tail) {
+    return 0;
+  }
+  const auto order = tails_[a.tail] <=> tails_[b.tail];
+  return order < 0 ? -1 : (order > 0 ? 1 : 0);
+}
+
+Coordinate Log::coordinate(const Record& record) const {
+  return {record.head, tails_[record.tail]};
+}
+
+Location Log::location(BranchId branch) const {
+  std::vector<Coordinate> path;
+  for (BranchId id = branch; id != kRootBranch; id = branches_[id].parent) {
+    path.emplace_back(branches_[id].head, tails_[branches_[id].tail]);
+  }
+  std::reverse(path.begin(), path.end());
+  return Location(std::move(path));
+}
+
+Location Log::location(const Record& record) const {
+  std::vector<Coordinate> path = location(record.branch).coordinates();
+  if (record.is_command) {
+    path.push_back(coordinate(record));
+  }
+  return Location(std::move(path));
+}
+
+// --- Fields ------------------------------------------------------------------------------------
+
+std::string Log::id_text(const Record& record) const {
+  const std::string_view stored = record.id.view();
+  if (!record.id_is_binary) {
+    return std::string(stored);
+  }
+  Uuid uuid;
+  std::copy(stored.begin(), stored.end(), uuid.bytes.begin());
+  return uuid.to_string();
+}
+
+bool Log::id_equals(const Record& record, std::string_view id) const {
+  if (!record.id_is_binary) {
+    return record.id.view() == id;
+  }
+  return id_text(record) == id;
+}
+
+std::string_view Log::step_key(const Record& record) const { return rare(record).step_key.view(); }
+std::string_view Log::source(const Record& record) const { return pool_.name(rare(record).source); }
+std::string_view Log::child_kind(const Record& record) const {
+  return pool_.name(rare(record).child_kind);
+}
+std::string_view Log::extra(const Record& record) const { return rare(record).extra.view(); }
+
+const Checkpoint* Log::checkpoint(const Record& record) const {
+  const std::uint32_t position = rare(record).checkpoint;
+  return position == 0 ? nullptr : &checkpoints_[position - 1];
+}
+
+CommandKind Log::command_kind(const Record& record) const {
+  return record.kind == EntryKind::kStepRemoved ? rare(record).removed
+                                                : traits(record.kind).command;
+}
+
+// --- Finding -----------------------------------------------------------------------------------
+
+RecordId Log::first_open(const std::deque<RecordId>& candidates) const {
+  for (const RecordId id : candidates) {
+    if (is_open(records_[id])) {
+      return id;
+    }
+  }
+  return candidates.back();
+}
+
+RecordId Log::find_command(CommandKind kind, std::string_view id) {
+  const std::uint32_t* found = id_index_.find(id_hash(kind, id), [&](std::uint32_t other) {
+    return traits(records_[other].kind).command == kind && id_equals(records_[other], id);
+  });
+  if (found == nullptr) {
+    return kNoRecord;
+  }
+  if (!records_[*found].shares_id) {
+    return *found;
+  }
+  std::deque<RecordId>& all = same_ids_[{kind, std::string(id)}];
+  while (all.size() > 1 && !is_open(records_[all.front()])) {
+    all.pop_front();
+  }
+  return first_open(all);
+}
+
+RecordId Log::find_child_by_name(std::string_view name) {
+  const NameId wanted = pool_.intern(name);
+  const std::uint32_t* found = child_name_index_.find(
+      mix_hash(wanted), [&](std::uint32_t other) { return records_[other].name == wanted; });
+  if (found == nullptr) {
+    return kNoRecord;
+  }
+  const auto shared = same_child_names_.find(name);
+  if (shared == same_child_names_.end()) {
+    return *found;
+  }
+  std::deque<RecordId>& all = shared->second;
+  while (all.size() > 1 && !is_open(records_[all.front()])) {
+    all.pop_front();
+  }
+  return first_open(all);
+}
+
+RecordId Log::find_wait(BranchId branch, const Coordinate& coordinate) {
+  const std::uint32_t* found =
+      wait_index_.find(place_hash(branch, coordinate), [&](std::uint32_t id) {
+        return records_[id].branch == branch &&
+               is_at(records_[id].head, records_[id].tail, coordinate);
+      });
+  return found == nullptr ? kNoRecord : *found;
+}
+
+RecordId Log::find_by_key(BranchId branch, std::string_view key) {
+  const std::uint32_t* found = key_index_.find(fast_hash(key, branch), [&](std::uint32_t id) {
+    return records_[id].branch == branch && step_key(records_[id]) == key;
+  });
+  return found == nullptr ? kNoRecord : *found;
+}
+
+bool Log::is_started_operation(std::string_view operation_id) {
+  const RecordId found = find_command(CommandKind::kOperation, operation_id);
+  return found != kNoRecord && records_[found].kind == EntryKind::kOperationStarted;
+}
+
+// --- Outward form ------------------------------------------------------------------------------
+
+Entry Log::entry(RecordId id, EntryTexts& texts) const {
+  const Record& record = records_[id];
+  Entry entry;
+  entry.kind = record.kind;
+  entry.seq = record.seq;
+  entry.time_ms = record.time_ms;
+  entry.version = record.version;
+  entry.name = name(record);
+  entry.child_kind = child_kind(record);
+  entry.removed = rare(record).removed;
+  entry.step_key = step_key(record);
+  entry.source = source(record);
+  entry.has_payload = record.has_payload;
+  entry.payload = record.payload.view();
+  entry.number = record.number;
+  entry.input_digest = record.input_digest;
+  entry.extra = extra(record);
+  entry.checkpoint = checkpoint(record);
+  texts = {};
+  if (record.is_command) {
+    texts.location = location(record).to_string();
+    texts.id = id_text(record);
+  } else if (record.kind == EntryKind::kLoopCheckpointed) {
+    texts.location = location(record.branch).to_string();
+  } else if (traits(record.kind).role != EntryRole::kFree && record.link != kNoRecord) {
+    const Record& command = records_[record.link];
+    if (record.kind == EntryKind::kSignalTimedOut) {
+      texts.location = location(command).to_string();
+    }
+    texts.id = id_text(command);
+    entry.name = name(command);
+  }
+  entry.location = texts.location;
+  entry.id = texts.id;
+  return entry;
+}
+
+std::size_t Log::memory_bytes() const {
+  std::size_t bytes = pool_.memory_bytes() + records_.capacity() * sizeof(Record) +
+                      branches_.capacity() * sizeof(Branch) + rares_.capacity() * sizeof(Rare) +
+                      tails_.capacity() * sizeof(tails_[0]) +
+                      ordered_.capacity() * sizeof(RecordId) + branch_index_.memory_bytes() +
+                      id_index_.memory_bytes() + child_name_index_.memory_bytes() +
+                      wait_index_.memory_bytes() + key_index_.memory_bytes();
+  for (const std::vector<Ordinate>& tail : tails_) {
+    bytes += tail.capacity() * sizeof(Ordinate);
+  }
+  return bytes;
+}
+
+}  // namespace pawl::replay

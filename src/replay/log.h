@@ -1,0 +1,215 @@
+// Log: one run's totally ordered record of commands and arrivals, compact in memory, with its
+// structure (branches) and the links between commands and what completed them.
+// Not thread-safe. Filled by load() once, then extended by append() while the run goes on.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "replay/entry.h"
+#include "replay/flat_index.h"
+#include "replay/location.h"
+#include "replay/text_pool.h"
+
+namespace pawl::replay {
+
+using RecordId = std::uint32_t;
+inline constexpr RecordId kNoRecord = 0xffffffffU;
+
+using BranchId = std::uint32_t;
+inline constexpr BranchId kRootBranch = 0;
+inline constexpr BranchId kNoBranch = 0xffffffffU;
+
+// An entry as it is kept. About a hundred bytes, so that a log of millions fits.
+struct Record {
+  std::uint64_t seq = 0;
+  std::int64_t time_ms = 0;
+  std::int64_t number = 0;
+  std::uint64_t input_digest = 0;
+  Ordinate head = 0;  // With `tail`: the coordinate of a command in its branch.
+  TextRef id;
+  TextRef payload;
+  BranchId branch = kNoBranch;  // Commands: theirs. LoopCheckpointed: the loop's node.
+  std::uint32_t tail = 0;
+  NameId name = 0;
+  std::uint32_t rare = 0;
+  // Command: what completed it. Arrival: its command. SignalReceived: see Machine.
+  RecordId link = kNoRecord;
+  std::uint32_t future = 0;  // Commands: the future they were issued as; 0: not issued.
+  std::uint32_t version = 1;
+  EntryKind kind{};
+  bool is_command : 1 = false;
+  bool has_payload : 1 = false;
+  bool id_is_binary : 1 = false;
+  bool shares_id : 1 = false;
+  bool skipped : 1 = false;    // Passed by removed().
+  bool forgotten : 1 = false;  // In a finished iteration below a checkpoint.
+};
+
+// A node of the structure: the root, a branch, a loop (whose children are its iterations), an
+// iteration.
+struct Branch {
+  BranchId parent = kNoBranch;
+  BranchId loop = kNoBranch;    // The nearest loop node at or above this one.
+  RecordId opener = kNoRecord;  // BranchOpened or LoopStarted.
+  std::uint32_t tail = 0;       // With `head`: its coordinate in the parent.
+  Ordinate head = 0;
+  Ordinate last_head = 0;            // The highest whole number given away below it.
+  Ordinate covered = 0;              // Loops: iterations that loaded checkpoints stand for.
+  Ordinate last_recorded = 0;        // Loops: the last iteration with recorded commands.
+  std::uint32_t first_recorded = 0;  // Its commands in Log::recorded().
+  std::uint32_t recorded_count = 0;
+  bool is_loop : 1 = false;
+  bool is_iteration : 1 = false;
+  bool forgotten : 1 = false;
+};
+
+class Log {
+ public:
+  Log();
+  Log(Log&&) = default;
+  Log& operator=(Log&&) = default;
+
+  // Adds the next entry of a stored log. Names are checked against the invariants; kCorruptLog or
+  // kMalformedInput name the entry.
+  Result<void> load(const Entry& entry);
+  // Ends loading: checks what needs the whole log, and orders the commands of each branch.
+  Result<void> finish_loading();
+
+  // Adds a new entry. `branch` and `coordinate` place a command; the rest of `entry` is copied.
+  RecordId append_command(const Entry& entry, BranchId branch, const Coordinate& coordinate);
+  // Adds a new entry without a place. `link` is the completed command, if any.
+  RecordId append_plain(const Entry& entry, RecordId link, BranchId loop = kNoBranch);
+
+  std::size_t size() const { return records_.size(); }
+  // Records below this number were loaded.
+  RecordId loaded_count() const { return loaded_count_; }
+  std::uint64_t last_seq() const { return records_.empty() ? 0 : records_.back().seq; }
+  std::int64_t last_time_ms() const { return records_.empty() ? 0 : records_.back().time_ms; }
+  const Record& operator[](RecordId id) const { return records_[id]; }
+  Record& operator[](RecordId id) { return records_[id]; }
+
+  // The outcome of the workflow function, if the loaded log holds one.
+  RecordId end_record() const { return end_record_; }
+
+  // Loaded commands of a branch in order of location, without forgotten ones.
+  std::span<const RecordId> recorded(BranchId branch) const;
+
+  const Branch& branch(BranchId id) const { return branches_[id]; }
+  std::size_t branch_count() const { return branches_.size(); }
+  // The node below `parent` at this coordinate: of a branch or loop, or an iteration (made if new).
+  BranchId child_branch(BranchId parent, const Coordinate& coordinate) const;
+  BranchId enter_iteration(BranchId loop, Ordinate iteration);
+  // The first iteration after `iteration` that has recorded commands; kNoBranch if none.
+  BranchId recorded_iteration_after(BranchId loop, Ordinate iteration) const;
+  // True also for the ancestor itself.
+  bool is_below(BranchId branch, BranchId ancestor) const;
+  // The next loop node outside of this one; kNoBranch if none.
+  BranchId outer_loop(BranchId loop) const { return branches_[branches_[loop].parent].loop; }
+
+  // Keeps a place for a command whose entry comes later.
+  void reserve(BranchId branch, const Coordinate& coordinate);
+  Ordinate next_whole_number(BranchId branch) const { return branches_[branch].last_head + 1; }
+
+  Coordinate coordinate(const Record& record) const;
+  Location location(BranchId branch) const;
+  Location location(const Record& record) const;
+
+  std::string id_text(const Record& record) const;
+  bool id_equals(const Record& record, std::string_view id) const;
+  std::string_view name(const Record& record) const { return pool_.name(record.name); }
+  NameId intern(std::string_view name) { return pool_.intern(name); }
+  std::string_view name_text(NameId name) const { return pool_.name(name); }
+  std::string_view step_key(const Record& record) const;
+  bool has_step_key(const Record& record) const { return !step_key(record).empty(); }
+  std::string_view source(const Record& record) const;
+  std::string_view child_kind(const Record& record) const;
+  std::string_view extra(const Record& record) const;
+  const Checkpoint* checkpoint(const Record& record) const;
+  // The kind of command that a record is; for StepRemoved the kind that was removed.
+  CommandKind command_kind(const Record& record) const;
+
+  // The oldest open command with this id, else the last one that had it; kNoRecord if none had.
+  RecordId find_command(CommandKind kind, std::string_view id);
+  RecordId find_child_by_name(std::string_view name);
+  RecordId find_wait(BranchId branch, const Coordinate& coordinate);
+  RecordId find_by_key(BranchId branch, std::string_view key);
+  // True if an operation was started under this id and is no whole operation.
+  bool is_started_operation(std::string_view operation_id);
+
+  // The entry in its outward form. `location_text` and `id_text` back two of its views.
+  struct EntryTexts {
+    std::string location;
+    std::string id;
+  };
+  Entry entry(RecordId id, EntryTexts& texts) const;
+
+  std::size_t memory_bytes() const;
+
+ private:
+  struct Rare {
+    TextRef step_key;
+    TextRef extra;
+    NameId source = 0;
+    NameId child_kind = 0;
+    CommandKind removed{};
+    std::uint32_t checkpoint = 0;  // 1-based position in checkpoints_.
+  };
+
+  struct Place {
+    BranchId branch = kRootBranch;
+    Coordinate coordinate = Coordinate::before_first();
+  };
+
+  // The place that a printed location names. Iterations it passes through are made.
+  Result<Place> resolve(const Entry& entry);
+  Result<void> load_command(const Entry& entry);
+  Result<void> load_arrival(const Entry& entry);
+  Result<void> load_checkpoint(const Entry& entry);
+  Record make_record(const Entry& entry);
+  void open_branch(BranchId parent, const Coordinate& coordinate, RecordId opener, bool is_loop);
+  BranchId add_branch(Branch branch);
+  void index_id(RecordId id, std::string_view text);
+  void index_child_name(RecordId id);
+  std::uint32_t store_tail(const Coordinate& coordinate);
+  int compare_places(const Record& a, const Record& b) const;
+  bool is_at(Ordinate head, std::uint32_t tail, const Coordinate& coordinate) const;
+  bool is_open(const Record& record) const { return record.link == kNoRecord; }
+  RecordId first_open(const std::deque<RecordId>& candidates) const;
+  Result<void> check_gaps() const;
+  void mark_forgotten();
+  Result<void> order_commands();
+  const Rare& rare(const Record& record) const { return rares_[record.rare]; }
+
+  TextPool pool_;
+  std::vector<Record> records_;
+  std::vector<Branch> branches_;
+  std::vector<Rare> rares_;                   // 0: nothing rare.
+  std::vector<std::vector<Ordinate>> tails_;  // 0: empty.
+  std::vector<RecordId> ordered_;             // Loaded commands by branch and location.
+  std::deque<Checkpoint> checkpoints_;
+  FlatIndex branch_index_;
+  FlatIndex id_index_;
+  FlatIndex child_name_index_;
+  FlatIndex wait_index_;
+  FlatIndex key_index_;
+  // Commands that share an id or a child name, oldest first: rare, so not in the indexes.
+  std::map<std::pair<CommandKind, std::string>, std::deque<RecordId>> same_ids_;
+  std::map<std::string, std::deque<RecordId>, std::less<>> same_child_names_;
+  // The last resolved location up to its last coordinate, and the branch that this part names.
+  std::string resolved_prefix_;
+  BranchId resolved_branch_ = kNoBranch;
+  std::vector<RecordId> before_gaps_;  // Records after which the loaded seq jumps.
+  RecordId end_record_ = kNoRecord;
+  RecordId loaded_count_ = 0;
+};
+
+}  // namespace pawl::replay

@@ -1,0 +1,719 @@
+#include "replay/machine.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "replay/labels.h"
+
+namespace pawl::replay {
+
+namespace {
+
+// In Record::future: issued, but nothing can be awaited.
+constexpr FutureId kIssuedOnly = 0xffffffffU;
+
+bool has_outcome(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::kTask:
+    case CommandKind::kOperation:
+    case CommandKind::kTimer:
+    case CommandKind::kPromise:
+    case CommandKind::kChildWorkflow:
+    case CommandKind::kSignal:
+    case CommandKind::kLoop:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool takes_input(CommandKind kind) {
+  return kind == CommandKind::kTask || kind == CommandKind::kOperation ||
+         kind == CommandKind::kChildWorkflow || kind == CommandKind::kCompensation;
+}
+
+// Timers, promises and cancel requests go by an id that the code names.
+bool is_named_by_id(CommandKind kind) {
+  return kind == CommandKind::kTimer || kind == CommandKind::kPromise ||
+         kind == CommandKind::kCancelTask || kind == CommandKind::kCancelTimer;
+}
+
+// Kinds whose entries carry an id of their own, made by the core unless the code names it.
+bool has_own_id(CommandKind kind) {
+  return kind == CommandKind::kTask || kind == CommandKind::kOperation ||
+         kind == CommandKind::kTimer || kind == CommandKind::kChildWorkflow;
+}
+
+EntryKind entry_kind(const CommandRequest& request) {
+  switch (request.kind) {
+    case CommandKind::kTask:
+      return EntryKind::kTaskScheduled;
+    case CommandKind::kOperation:
+      return EntryKind::kOperationStarted;
+    case CommandKind::kTimer:
+      return EntryKind::kTimerStarted;
+    case CommandKind::kPromise:
+      return EntryKind::kPromiseCreated;
+    case CommandKind::kChildWorkflow:
+      return EntryKind::kChildWorkflowInitiated;
+    case CommandKind::kState:
+      return request.clear ? EntryKind::kStateCleared : EntryKind::kStateSet;
+    case CommandKind::kSignal:
+      return EntryKind::kSignalAwaited;
+    case CommandKind::kBranch:
+      return EntryKind::kBranchOpened;
+    case CommandKind::kLoop:
+      return EntryKind::kLoopStarted;
+    case CommandKind::kCompensation:
+      return EntryKind::kCompensationRegistered;
+    case CommandKind::kCancelTask:
+      return EntryKind::kTaskCancelRequested;
+    case CommandKind::kCancelTimer:
+      return EntryKind::kTimerCancelRequested;
+    case CommandKind::kNone:
+    case CommandKind::kVersionCheck:
+      break;
+  }
+  return EntryKind{};
+}
+
+Error misuse(std::string message) {
+  return make_error(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+}  // namespace
+
+// --- Creation ----------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Machine>> Machine::create(RunInfo info, Log log) {
+  PAWL_TRY(log.finish_loading());
+  return std::unique_ptr<Machine>(new Machine(std::move(info), std::move(log)));
+}
+
+Machine::Machine(RunInfo info, Log log)
+    : info_(std::move(info)),
+      log_(std::move(log)),
+      matcher_(log_, info_.matching, info_.run_id),
+      taken_(log_.loaded_count()),
+      time_ms_(info_.started_at_ms),
+      now_ms_(info_.started_at_ms) {
+  futures_.reserve(log_.loaded_count() / 2 + 1);
+  open_scope_at(kRootBranch, 1);
+  for (RecordId id = 0; id < log_.loaded_count(); ++id) {
+    const Record& record = log_[id];
+    if (record.kind == EntryKind::kLoopCheckpointed) {
+      loaded_checkpoints_[record.branch].push_back(id);
+    } else if (record.kind == EntryKind::kCompensationRegistered && record.forgotten) {
+      // It still stands, though its iteration will not be run again: with the outermost loop that
+      // has forgotten it.
+      BranchId loop = kNoBranch;
+      for (BranchId branch = record.branch; branch != kRootBranch;
+           branch = log_.branch(branch).parent) {
+        const Branch& node = log_.branch(branch);
+        if (node.is_iteration && node.head <= log_.branch(node.parent).covered) {
+          loop = node.parent;
+        }
+      }
+      forgotten_compensations_[loop].push_back(id);
+    } else if (!record.is_command && record.link != kNoRecord && log_[record.link].link != id) {
+      second_arrivals_[record.link].push_back(id);
+    }
+  }
+}
+
+// --- Checks ------------------------------------------------------------------------------------
+
+Result<void> Machine::check_usable() const {
+  if (violation_) {
+    return make_error(ErrorCode::kDeterminismViolation, violation_->headline);
+  }
+  if (finished_) {
+    return make_error(ErrorCode::kInvalidState, "the workflow has ended");
+  }
+  return {};
+}
+
+Result<Machine::Scope*> Machine::open_scope(BranchId branch) {
+  PAWL_TRY(check_usable());
+  if (branch >= scopes_.size() || scopes_[branch] == nullptr) {
+    return misuse("branch " + std::to_string(branch) + " is not open");
+  }
+  return scopes_[branch].get();
+}
+
+void Machine::open_scope_at(BranchId branch, std::uint32_t version) {
+  if (branch >= scopes_.size()) {
+    scopes_.resize(std::max<std::size_t>(branch + 1, log_.branch_count()));
+  }
+  scopes_[branch] = std::make_unique<Scope>();
+  scopes_[branch]->version = version;
+}
+
+ReportContext Machine::report_context() const {
+  return {info_.run_id.to_string(), info_.definition_then, info_.definition_now, last_agreed_};
+}
+
+Error Machine::violate(Violation violation) {
+  violation_ = std::move(violation);
+  return make_error(ErrorCode::kDeterminismViolation, violation_->headline);
+}
+
+Error Machine::violate(const Mismatch& mismatch, const Asked& asked) {
+  return violate(report_mismatch(log_, report_context(), mismatch, asked));
+}
+
+Result<void> Machine::check_leftovers(BranchId branch) {
+  if (info_.matching != Matching::kStrict) {
+    return {};
+  }
+  const RecordId leftover = matcher_.first_leftover(log_, branch, scopes_[branch]->cursor);
+  if (leftover != kNoRecord) {
+    return violate(report_leftover(log_, report_context(), branch, leftover));
+  }
+  return {};
+}
+
+// --- Commands ----------------------------------------------------------------------------------
+
+Result<Opened> Machine::open(const CommandRequest& original) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(original.branch));
+  CommandRequest request = original;
+  std::string target_id;
+  if (request.kind == CommandKind::kCancelTask || request.kind == CommandKind::kCancelTimer) {
+    if (request.target == 0 || request.target >= futures_.size()) {
+      return misuse("cancel: no such future");
+    }
+    Future& target = futures_[request.target];
+    if (target.kind != CommandKind::kTask && target.kind != CommandKind::kTimer) {
+      return misuse("cancel: only tasks and timers can be cancelled, this is a " +
+                    std::string(step_name(target.kind)));
+    }
+    if (target.order != 0 || target.cancel_requested) {
+      return Opened{};
+    }
+    target.cancel_requested = true;
+    request.kind =
+        target.kind == CommandKind::kTask ? CommandKind::kCancelTask : CommandKind::kCancelTimer;
+    target_id = log_.id_text(log_[target.record]);
+    request.name = target_id;
+  }
+  if (entry_kind(request) == EntryKind{}) {
+    return misuse("open: no such kind of command");
+  }
+  if (request.name.empty() && request.kind != CommandKind::kTimer &&
+      request.kind != CommandKind::kBranch && request.kind != CommandKind::kLoop) {
+    return misuse("a " + std::string(step_name(request.kind)) + " needs a name");
+  }
+  if (request.kind == CommandKind::kLoop && request.checkpoint_every == 0) {
+    return misuse("a loop's checkpoint_every must be at least 1");
+  }
+  if (!request.step_key.empty()) {
+    const RecordId same = log_.find_by_key(request.branch, request.step_key);
+    bool is_used = same != kNoRecord && log_[same].future != 0;
+    for (auto it = running_.lower_bound({request.branch, 0});
+         it != running_.end() && it->first.first == request.branch; ++it) {
+      is_used = is_used || it->second.step_key == request.step_key;
+    }
+    if (is_used) {
+      return misuse("step key '" + std::string(request.step_key) + "' is used twice in branch " +
+                    log_.location(request.branch).to_string());
+    }
+  }
+
+  const std::uint32_t version = request.version == 0 ? scope->version : request.version;
+  const Wanted wanted{request.kind,     request.name, request.child_kind,
+                      request.step_key, version,      request.clear};
+  Placement placement = matcher_.place(log_, request.branch, scope->cursor, wanted);
+  if (const auto* matched = std::get_if<Matched>(&placement)) {
+    return issue_recorded(matched->record, request);
+  }
+  const Asked asked{request.kind,  std::string(request.name),      std::string(request.step_key),
+                    version,       std::string(request.source),    false,
+                    request.clear, std::string(request.child_kind)};
+  if (const auto* mismatch = std::get_if<Mismatch>(&placement)) {
+    return violate(*mismatch, asked);
+  }
+  const Coordinate& coordinate = std::get<New>(placement).coordinate;
+  PAWL_TRY(check_not_ended(request.branch, coordinate, asked));
+  return issue_new(request, version, coordinate);
+}
+
+Result<void> Machine::check_not_ended(BranchId branch, const Coordinate& coordinate,
+                                      const Asked& asked) {
+  if (log_.end_record() == kNoRecord) {
+    return {};
+  }
+  return violate(report_after_end(log_, report_context(), branch, coordinate, asked));
+}
+
+Result<Opened> Machine::issue_recorded(RecordId id, const CommandRequest& request) {
+  const Record& record = log_[id];
+  if (takes_input(request.kind) && request.has_payload && record.input_digest != 0 &&
+      record.input_digest != stable_digest(request.payload)) {
+    changed_inputs_.push_back(id);
+  }
+  last_agreed_ = id;
+  mark_issued(id, has_outcome(request.kind) ? add_future(request.kind, id) : kIssuedOnly);
+  return take_effect(id, request);
+}
+
+Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t version,
+                                  const Coordinate& coordinate) {
+  std::string id;
+  if (is_named_by_id(request.kind)) {
+    id = request.name;
+  }
+  if (id.empty() && has_own_id(request.kind)) {
+    std::vector<Coordinate> path = log_.location(request.branch).coordinates();
+    path.push_back(coordinate);
+    id = uuid5(info_.run_id, Location(std::move(path)).to_string()).to_string();
+  }
+  const std::uint64_t digest =
+      takes_input(request.kind) && request.has_payload ? stable_digest(request.payload) : 0;
+  if (request.kind == CommandKind::kOperation) {
+    // Its entry is written when it completes, or when a later command of its branch is.
+    const FutureId future = add_future(request.kind, kNoRecord);
+    log_.reserve(request.branch, coordinate);
+    running_.emplace(
+        RunningKey{request.branch, future},
+        Running{coordinate, std::string(request.name), std::move(id), std::string(request.step_key),
+                std::string(request.source), std::string(request.extra), version, digest});
+    operation_branches_[future] = request.branch;
+    return Opened{future, kNoBranch, true};
+  }
+  write_started_operations(request.branch, kIssuedOnly);
+  Entry entry = new_entry(entry_kind(request));
+  entry.version = version;
+  entry.id = id;
+  entry.name = is_named_by_id(request.kind) ? std::string_view() : request.name;
+  entry.child_kind = request.child_kind;
+  entry.step_key = request.step_key;
+  entry.source = request.source;
+  entry.has_payload = request.has_payload;
+  entry.payload = request.payload;
+  entry.number = request.number;
+  entry.input_digest = digest;
+  entry.extra = request.extra;
+  const RecordId record = log_.append_command(entry, request.branch, coordinate);
+  mark_issued(record, has_outcome(request.kind) ? add_future(request.kind, record) : kIssuedOnly);
+  return take_effect(record, request);
+}
+
+// What a command does at once, recorded or new.
+Result<Opened> Machine::take_effect(RecordId id, const CommandRequest& request) {
+  const Record& record = log_[id];
+  Opened opened;
+  opened.future = record.future == kIssuedOnly ? 0 : record.future;
+  switch (request.kind) {
+    case CommandKind::kOperation:
+      opened.must_execute = record.kind == EntryKind::kOperationStarted && record.link == kNoRecord;
+      if (opened.must_execute) {
+        operation_branches_[opened.future] = request.branch;
+      }
+      break;
+    case CommandKind::kState:
+      state_.write(log_, log_.name(record),
+                   record.kind == EntryKind::kStateSet
+                       ? std::optional<std::string_view>(record.payload.view())
+                       : std::nullopt,
+                   record.branch);
+      break;
+    case CommandKind::kSignal: {
+      scopes_[record.branch]->waits.push_back(opened.future);
+      const RecordId signal = mailboxes_.take(record.name);
+      if (signal == kNoRecord) {
+        mailboxes_.add_wait(record.name, opened.future);
+      } else {
+        note_in_loops(signal, record.branch);
+        complete(opened.future, signal, OutcomeKind::kValue);
+      }
+      break;
+    }
+    case CommandKind::kBranch:
+      opened.branch = log_.child_branch(record.branch, log_.coordinate(record));
+      open_scope_at(opened.branch, record.version);
+      break;
+    case CommandKind::kLoop:
+      opened.branch = log_.child_branch(record.branch, log_.coordinate(record));
+      start_loop(opened.branch, id, opened.future, request.checkpoint_every);
+      break;
+    case CommandKind::kCompensation:
+      register_compensation(id);
+      break;
+    default:
+      break;
+  }
+  return opened;
+}
+
+void Machine::register_compensation(RecordId id) {
+  compensations_.insert(std::upper_bound(compensations_.begin(), compensations_.end(), id), id);
+}
+
+FutureId Machine::add_future(CommandKind kind, RecordId record) {
+  Future future;
+  future.kind = kind;
+  future.record = record;
+  futures_.push_back(future);
+  return static_cast<FutureId>(futures_.size() - 1);
+}
+
+void Machine::mark_issued(RecordId id, FutureId future) {
+  Record& record = log_[id];
+  record.future = future;
+  note_in_loops(id, record.branch);
+  // Its outcome may have been passed over in the log, or wait in the inbox.
+  const bool is_whole_operation =
+      record.kind == EntryKind::kOperationCompleted || record.kind == EntryKind::kOperationFailed;
+  const RecordId completion = is_whole_operation ? id : record.link;
+  if (completion != kNoRecord && completion < scanned_) {
+    deliver_late(completion);
+  }
+  if (const auto parked = parked_.find(id); parked != parked_.end()) {
+    inbox_.push_back(std::move(parked->second));
+    parked_.erase(parked);
+  }
+}
+
+void Machine::note_in_loops(RecordId id, BranchId branch) {
+  for (BranchId loop = log_.branch(branch).loop; loop != kNoBranch; loop = log_.outer_loop(loop)) {
+    loops_[loop].entries.push_back(id);
+  }
+}
+
+Entry Machine::new_entry(EntryKind kind) const {
+  Entry entry;
+  entry.kind = kind;
+  entry.seq = next_seq();
+  entry.time_ms = log_.size() == 0 ? std::max(time_ms_, info_.started_at_ms)
+                                   : std::max(time_ms_, log_.last_time_ms());
+  return entry;
+}
+
+// --- Operations --------------------------------------------------------------------------------
+
+Entry Machine::running_entry(EntryKind kind, const Running& running) const {
+  Entry entry = new_entry(kind);
+  entry.name = running.name;
+  entry.id = running.id;
+  entry.step_key = running.step_key;
+  entry.source = running.source;
+  entry.extra = running.extra;
+  entry.version = running.version;
+  entry.input_digest = running.input_digest;
+  return entry;
+}
+
+// A log never holds a command without every one created before it in its branch.
+void Machine::write_started_operations(BranchId branch, FutureId before) {
+  auto it = running_.lower_bound({branch, 0});
+  while (it != running_.end() && it->first.first == branch && it->first.second < before) {
+    const FutureId future = it->first.second;
+    const RecordId id = log_.append_command(running_entry(EntryKind::kOperationStarted, it->second),
+                                            branch, it->second.coordinate);
+    futures_[future].record = id;
+    mark_issued(id, future);
+    it = running_.erase(it);
+  }
+}
+
+Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome,
+                                         std::string_view payload) {
+  PAWL_TRY(check_usable());
+  const auto found = operation_branches_.find(operation);
+  if (found == operation_branches_.end()) {
+    return misuse("complete_operation: future " + std::to_string(operation) +
+                  " is no operation that runs");
+  }
+  const BranchId branch = found->second;
+  operation_branches_.erase(found);
+  const EntryKind kind =
+      outcome == OutcomeKind::kValue ? EntryKind::kOperationCompleted : EntryKind::kOperationFailed;
+  const auto running = running_.find({branch, operation});
+  if (running == running_.end()) {
+    const RecordId command = futures_[operation].record;
+    if (log_[command].forgotten) {
+      return {};
+    }
+    Entry entry = new_entry(kind);
+    entry.has_payload = true;
+    entry.payload = payload;
+    log_.append_plain(entry, command);
+    return {};
+  }
+  write_started_operations(branch, operation);
+  Entry entry = running_entry(kind, running->second);
+  entry.has_payload = true;
+  entry.payload = payload;
+  const RecordId id = log_.append_command(entry, branch, running->second.coordinate);
+  futures_[operation].record = id;
+  running_.erase(running);
+  mark_issued(id, operation);
+  return {};
+}
+
+// --- Versions ----------------------------------------------------------------------------------
+
+Result<void> Machine::removed(BranchId branch, CommandKind kind,
+                              std::optional<std::string_view> name, std::uint32_t version,
+                              std::string_view source) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  PAWL_TRY(check_strict("removed"));
+  if (kind == CommandKind::kNone) {
+    return misuse("removed: no such kind of step");
+  }
+  const std::uint32_t at_version = version == 0 ? scope->version : version;
+  const Asked asked{
+      kind, std::string(name.value_or("")), "", at_version, std::string(source), true, false, ""};
+  Placement placement = matcher_.place_removed(log_, branch, scope->cursor, kind, name);
+  if (const auto* mismatch = std::get_if<Mismatch>(&placement)) {
+    return violate(*mismatch, asked);
+  }
+  if (const auto* matched = std::get_if<Matched>(&placement)) {
+    log_[matched->record].skipped = true;
+    last_agreed_ = matched->record;
+    note_in_loops(matched->record, branch);
+    return {};
+  }
+  const Coordinate& coordinate = std::get<New>(placement).coordinate;
+  PAWL_TRY(check_not_ended(branch, coordinate, asked));
+  write_started_operations(branch, kIssuedOnly);
+  Entry entry = new_entry(EntryKind::kStepRemoved);
+  entry.version = at_version;
+  entry.removed = kind;
+  entry.name = name.value_or("");
+  entry.source = source;
+  mark_issued(log_.append_command(entry, branch, coordinate), kIssuedOnly);
+  return {};
+}
+
+Result<std::uint32_t> Machine::check_version(BranchId branch, std::uint32_t latest,
+                                             std::string_view source) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  PAWL_TRY(check_strict("check_version"));
+  if (latest == 0) {
+    return misuse("check_version: versions start at 1");
+  }
+  Placement placement = matcher_.place_version_check(log_, branch, scope->cursor);
+  if (const auto* matched = std::get_if<Matched>(&placement)) {
+    if (log_[matched->record].kind == EntryKind::kVersionChecked) {
+      last_agreed_ = matched->record;
+      mark_issued(matched->record, kIssuedOnly);
+    }
+    return log_[matched->record].version;
+  }
+  const Coordinate& coordinate = std::get<New>(placement).coordinate;
+  PAWL_TRY(check_not_ended(
+      branch, coordinate,
+      {CommandKind::kVersionCheck, "", "", latest, std::string(source), false, false, ""}));
+  write_started_operations(branch, kIssuedOnly);
+  Entry entry = new_entry(EntryKind::kVersionChecked);
+  entry.version = latest;
+  entry.source = source;
+  mark_issued(log_.append_command(entry, branch, coordinate), kIssuedOnly);
+  return latest;
+}
+
+Result<void> Machine::check_strict(std::string_view call) const {
+  if (info_.matching == Matching::kStrict) {
+    return {};
+  }
+  return misuse(std::string(call) + "() needs strict matching: this workflow matches " +
+                std::string(matching_name(info_.matching)) + ", where versions have no meaning");
+}
+
+// --- Branches ----------------------------------------------------------------------------------
+
+Result<void> Machine::close_branch(BranchId branch) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  if (branch == kRootBranch || log_.branch(branch).is_iteration) {
+    return misuse("close_branch: only what open() made a branch can be closed");
+  }
+  PAWL_TRY(check_leftovers(branch));
+  end_waits(*scope);
+  scopes_[branch].reset();
+  return {};
+}
+
+// What ends with a branch takes no more signals.
+void Machine::end_waits(Scope& scope) {
+  for (const FutureId wait : scope.waits) {
+    if (is_open(wait)) {
+      futures_[wait].order = ++completions_;
+      futures_[wait].outcome = OutcomeKind::kCancelled;
+    }
+  }
+}
+
+// --- Futures and awaits ------------------------------------------------------------------------
+
+Result<Outcome> Machine::outcome(FutureId future) const {
+  if (future == 0 || future >= futures_.size()) {
+    return misuse("no such future: " + std::to_string(future));
+  }
+  const Future& known = futures_[future];
+  Outcome outcome;
+  outcome.is_complete = known.order != 0;
+  outcome.kind = known.outcome;
+  outcome.entry = known.completion;
+  if (known.completion != kNoRecord) {
+    outcome.payload = log_[known.completion].payload.view();
+    outcome.has_payload = log_[known.completion].has_payload;
+  }
+  return outcome;
+}
+
+Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> futures,
+                                     bool shielded) {
+  PAWL_TRY(check_usable());
+  if (mode == AwaitMode::kAny && futures.empty()) {
+    return misuse("any: needs at least one future");
+  }
+  std::vector<FutureId> open;
+  FutureId first = 0;  // To be delivered, of those that decide the await.
+  for (const FutureId future : futures) {
+    if (future == 0 || future >= futures_.size()) {
+      return misuse("await: no such future: " + std::to_string(future));
+    }
+    const Future& known = futures_[future];
+    if (known.order == 0) {
+      open.push_back(future);
+    } else if (mode == AwaitMode::kAny || known.outcome != OutcomeKind::kValue) {
+      if (first == 0 || known.order < futures_[first].order) {
+        first = future;
+      }
+    }
+  }
+  if (first != 0 || open.empty()) {
+    return awaits_.begin_ready(first);
+  }
+  return awaits_.begin(mode, open, shielded);
+}
+
+Result<AwaitStatus> Machine::await_status(AwaitId await) const {
+  if (!awaits_.is_valid(await)) {
+    return misuse("no such await: " + std::to_string(await));
+  }
+  return awaits_.status(await);
+}
+
+Result<void> Machine::end_await(AwaitId await) {
+  if (!awaits_.is_valid(await)) {
+    return misuse("no such await: " + std::to_string(await));
+  }
+  awaits_.end(await);
+  return {};
+}
+
+// --- Reads -------------------------------------------------------------------------------------
+
+Result<Uuid> Machine::uuid(BranchId branch) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  return uuid5(info_.run_id,
+               log_.location(branch).to_string() + ":" + std::to_string(scope->uuids++));
+}
+
+Result<std::uint64_t> Machine::random(BranchId branch) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  if (!scope->random) {
+    scope->random.emplace(uuid5(info_.run_id, log_.location(branch).to_string() + ":random"));
+  }
+  return scope->random->next();
+}
+
+std::size_t Machine::signal_count(std::string_view name) {
+  return mailboxes_.count(log_.intern(name));
+}
+
+Result<std::optional<RecordId>> Machine::take_signal(BranchId branch, std::string_view name) {
+  PAWL_TRY_ASSIGN([[maybe_unused]] Scope * scope, open_scope(branch));
+  const RecordId signal = mailboxes_.take(log_.intern(name));
+  if (signal == kNoRecord) {
+    return std::optional<RecordId>();
+  }
+  note_in_loops(signal, branch);
+  return std::optional<RecordId>(signal);
+}
+
+// --- The end -----------------------------------------------------------------------------------
+
+Result<void> Machine::finish(EntryKind end, std::string_view payload) {
+  PAWL_TRY(check_usable());
+  const EntryTraits* known = find_traits(end);
+  if (known == nullptr || known->role != EntryRole::kEnd) {
+    return misuse("finish: not a way for a workflow to end");
+  }
+  PAWL_TRY(check_leftovers(kRootBranch));
+  if (log_.end_record() != kNoRecord) {
+    if (log_[log_.end_record()].kind != end) {
+      return violate(report_outcome(log_, report_context(), end));
+    }
+  } else {
+    Entry entry = new_entry(end);
+    entry.has_payload = true;
+    entry.payload = payload;
+    log_.append_plain(entry, kNoRecord);
+  }
+  finished_ = true;
+  return {};
+}
+
+std::vector<RecordId> Machine::unconsumed_signals() const {
+  std::vector<RecordId> signals = mailboxes_.all();
+  std::sort(signals.begin(), signals.end());
+  return signals;
+}
+
+Batch Machine::take_new() {
+  Batch batch;
+  if (violation_) {
+    return batch;
+  }
+  batch.first = taken_;
+  batch.last = static_cast<RecordId>(log_.size());
+  taken_ = batch.last;
+  batch.forgotten = std::move(forgotten_);
+  forgotten_.clear();
+  std::sort(batch.forgotten.begin(), batch.forgotten.end());
+  return batch;
+}
+
+std::vector<Location> Machine::waiting() const {
+  std::vector<Location> places;
+  for (const FutureId future : awaits_.blocked_on()) {
+    const RecordId record = futures_[future].record;
+    if (record != kNoRecord) {
+      places.push_back(log_.location(log_[record]));
+      continue;
+    }
+    const BranchId branch = operation_branches_.at(future);
+    std::vector<Coordinate> path = log_.location(branch).coordinates();
+    path.push_back(running_.at({branch, future}).coordinate);
+    places.emplace_back(std::move(path));
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places;
+}
+
+std::vector<Location> Machine::orphaned() const {
+  std::vector<Location> places;
+  if (info_.matching == Matching::kStrict) {
+    return places;
+  }
+  for (RecordId id = 0; id < log_.loaded_count(); ++id) {
+    const Record& record = log_[id];
+    if (record.is_command && !record.forgotten && record.future == 0) {
+      places.push_back(log_.location(record));
+    }
+  }
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+std::size_t Machine::memory_bytes() const {
+  return log_.memory_bytes() + awaits_.memory_bytes() + futures_.capacity() * sizeof(Future) +
+         scopes_.capacity() * sizeof(scopes_[0]) + late_.capacity() * sizeof(RecordId);
+}
+
+}  // namespace pawl::replay
