@@ -11,43 +11,51 @@ namespace {
 
 constexpr bool is_dash_position(std::size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
+constexpr std::uint8_t kNoDigit = 0xff;
+
+constexpr std::array<std::uint8_t, 256> digit_values(bool with_capitals) {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNoDigit);
+  for (unsigned char i = 0; i < 10; ++i) {
+    values['0' + i] = i;
   }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
+  for (unsigned char i = 0; i < 6; ++i) {
+    values['a' + i] = static_cast<std::uint8_t>(10 + i);
+    if (with_capitals) {
+      values['A' + i] = static_cast<std::uint8_t>(10 + i);
+    }
   }
-  if (c >= 'A' && c <= 'F') {
-    return c - 'A' + 10;
+  return values;
+}
+
+constexpr auto kAnyCase = digit_values(true);
+constexpr auto kLowerCase = digit_values(false);
+
+std::optional<Uuid> parse_with(const std::array<std::uint8_t, 256>& values, std::string_view text) {
+  // Where the pairs of digits start.
+  constexpr std::array<std::uint8_t, 16> kPairs = {0,  2,  4,  6,  9,  11, 14, 16,
+                                                   19, 21, 24, 26, 28, 30, 32, 34};
+  if (text.size() != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' ||
+      text[23] != '-') {
+    return std::nullopt;
   }
-  return -1;
+  Uuid uuid;
+  unsigned seen = 0;
+  for (std::size_t i = 0; i < kPairs.size(); ++i) {
+    const unsigned high = values[static_cast<unsigned char>(text[kPairs[i]])];
+    const unsigned low = values[static_cast<unsigned char>(text[kPairs[i] + 1U])];
+    seen |= high | low;
+    uuid.bytes[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return seen > 0xf ? std::nullopt : std::optional<Uuid>(uuid);
 }
 
 }  // namespace
 
-std::optional<Uuid> Uuid::parse(std::string_view text) {
-  if (text.size() != 36) {
-    return std::nullopt;
-  }
-  Uuid uuid;
-  std::size_t nibble = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (is_dash_position(i)) {
-      if (text[i] != '-') {
-        return std::nullopt;
-      }
-      continue;
-    }
-    const int value = hex_value(text[i]);
-    if (value < 0) {
-      return std::nullopt;
-    }
-    std::uint8_t& byte = uuid.bytes[nibble / 2];
-    byte = static_cast<std::uint8_t>(byte * 16 + value);
-    ++nibble;
-  }
-  return uuid;
+std::optional<Uuid> Uuid::parse(std::string_view text) { return parse_with(kAnyCase, text); }
+
+std::optional<Uuid> Uuid::parse_canonical(std::string_view text) {
+  return parse_with(kLowerCase, text);
 }
 
 std::string Uuid::to_string() const {

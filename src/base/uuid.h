@@ -16,6 +16,8 @@ struct Uuid {
 
   // Accepts 8-4-4-4-12 hexadecimal digits in either case, nothing else.
   static std::optional<Uuid> parse(std::string_view text);
+  // Accepts only what to_string() prints.
+  static std::optional<Uuid> parse_canonical(std::string_view text);
   std::string to_string() const;
 
   friend auto operator<=>(const Uuid&, const Uuid&) = default;

@@ -1,6 +1,7 @@
 #include "conform/interpreter.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -133,6 +134,7 @@ class Interpreter {
   Task<Flow> run_arm(const json::array& steps, Scope scope, BranchId branch, std::string path,
                      JoinState& join);
   Task<Flow> run_loop(const json::object& step, Scope scope, std::string path);
+  Task<Flow> pass_checkpoint(FutureId checkpoint);
   Flow run_command(const json::object& step, const Scope& scope, const std::string& path);
   Flow run_read(const json::object& step, const Scope& scope, const std::string& path);
 
@@ -403,6 +405,22 @@ Task<Flow> Interpreter::run_join(const json::array& arms, Scope scope, std::stri
   co_return returned(std::move(values));
 }
 
+// Waits for a loop's checkpoint to be delivered, if there is one. No cancel request interrupts
+// this.
+Task<Flow> Interpreter::pass_checkpoint(FutureId checkpoint) {
+  if (checkpoint == 0) {
+    co_return Flow{};
+  }
+  const std::array<FutureId, 1> futures = {checkpoint};
+  auto await = machine_->begin_await(AwaitMode::kAll, futures, true);
+  if (!await) {
+    co_return raise(await.error());
+  }
+  Blocked blocked{*this, *await};
+  co_await blocked;
+  co_return Flow{};
+}
+
 Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::string path) {
   const auto times = static_cast<std::uint64_t>(step.at("times").to_number<std::int64_t>());
   CommandRequest request = request_for(CommandKind::kLoop, step, scope, path);
@@ -416,15 +434,8 @@ Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::str
     co_return raise(opened.error());
   }
   const BranchId loop = opened->branch;
-  const std::array<FutureId, 1> futures = {opened->future};
-  // Only a replay waits here, for the place of the checkpoint in the log: no cancel request
-  // interrupts it.
-  auto await = machine_->begin_await(AwaitMode::kAll, futures, true);
-  if (!await) {
-    co_return raise(await.error());
-  }
-  Blocked blocked{*this, *await};
-  co_await blocked;
+  auto started = pass_checkpoint(opened->future);
+  co_await started;
   const auto position = machine_->loop_position(loop);
   if (!position) {
     co_return raise(position.error());
@@ -461,18 +472,22 @@ Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::str
     is_broken = flow.kind == Flow::Kind::kReturn;
     result = is_broken ? flow.value : json::value(finished);
     if (!is_broken && finished < times) {
-      const Result<void> continued = machine_->continue_loop(loop, std::to_string(finished));
-      if (!continued) {
-        co_return raise(continued.error());
+      const auto checkpoint = machine_->continue_loop(loop, std::to_string(finished));
+      if (!checkpoint) {
+        co_return raise(checkpoint.error());
       }
+      auto passed = pass_checkpoint(*checkpoint);
+      co_await passed;
     }
   }
   tick();
-  const Result<void> ended =
+  const auto checkpoint =
       machine_->end_loop(loop, std::to_string(finished), json::serialize(result));
-  if (!ended) {
-    co_return raise(ended.error());
+  if (!checkpoint) {
+    co_return raise(checkpoint.error());
   }
+  auto passed = pass_checkpoint(*checkpoint);
+  co_await passed;
   assign(step, std::move(result));
   co_return Flow{};
 }
@@ -613,11 +628,11 @@ Flow Interpreter::run_command(const json::object& step, const Scope& scope,
   }
   if (verb == "removed") {
     tick();
+    CommandRequest request = request_for(
+        *replay::find_step_kind(std::string_view(subject.get_string())), step, scope, path);
     const json::value* name = step.if_contains("name");
-    const Result<void> done = machine_->removed(
-        scope.branch, *replay::find_step_kind(std::string_view(subject.get_string())),
-        name == nullptr ? std::nullopt : std::optional<std::string_view>(name->get_string()),
-        scope.version, "");
+    request.name = name == nullptr ? std::string_view() : std::string_view(name->get_string());
+    const Result<void> done = machine_->removed(request);
     return done ? Flow{} : raise(done.error());
   }
   if (verb == "check_version") {

@@ -82,7 +82,7 @@ const std::vector<Verb>& verbs() {
       {"join", Type::kArms, {}},
       {"loop", Type::kSteps, {{"times", Type::kCount, true}, {"checkpointEvery", Type::kVersion}}},
       {"v", Type::kVersion, {{"do", Type::kStep, true}}},
-      {"removed", Type::kRemovedKind, {{"name", Type::kText}}},
+      {"removed", Type::kRemovedKind, {{"name", Type::kText}, {"stepKey", Type::kText}}},
       {"check_version", Type::kVersion, {}},
       {"compensate", Type::kText, {{"input", Type::kAny}, {"stepKey", Type::kText}}},
       {"if",

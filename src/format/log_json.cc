@@ -105,8 +105,10 @@ std::string hex16(std::uint64_t value) {
 // Reads a list of entries one by one, supplying what they leave out.
 class Importer {
  public:
-  Importer(const LogDefaults& defaults, std::string path)
-      : defaults_(defaults), list_path_(std::move(path)) {}
+  Importer(const LogDefaults& defaults, std::string path, std::size_t entries)
+      : defaults_(defaults), list_path_(std::move(path)) {
+    log_.reserve(entries);
+  }
 
   Result<void> add(const json::value& value, std::size_t position);
   Log take() { return std::move(log_); }
@@ -268,7 +270,7 @@ Result<void> Importer::read_member(std::string_view key, const json::value& valu
   }
   if (traits_->role == EntryRole::kCheckpoint &&
       (key == "loop" || key == "iteration" || key == "state" || key == "set" || key == "cleared" ||
-       key == "done" || key == "result")) {
+       key == "taken" || key == "done" || key == "result")) {
     return {};  // read_checkpoint() has them.
   }
   extra_[key] = value;
@@ -311,6 +313,15 @@ Result<void> Importer::read_checkpoint(const json::object& object) {
   }
   for (auto& [key, value] : changes) {
     checkpoint_.changes.push_back({key, std::move(value)});
+  }
+  if (const json::value* taken = object.if_contains("taken")) {
+    PAWL_TRY_ASSIGN(const json::array* seqs, read_array(*taken, at("taken")));
+    for (std::size_t i = 0; i < seqs->size(); ++i) {
+      PAWL_TRY_ASSIGN(
+          const std::int64_t seq,
+          read_integer((*seqs)[i], at("taken") + "[" + std::to_string(i) + "]", 1, kIntegerMax));
+      checkpoint_.taken.push_back(static_cast<std::uint64_t>(seq));
+    }
   }
   if (const json::value* done = object.if_contains("done")) {
     PAWL_TRY_ASSIGN(checkpoint_.done, read_bool(*done, at("done")));
@@ -399,7 +410,7 @@ RecordId Importer::oldest_open(CommandKind kind) {
 
 Result<Log> import_log(const json::array& entries, const LogDefaults& defaults,
                        const std::string& path) {
-  Importer importer(defaults, path);
+  Importer importer(defaults, path, entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     PAWL_TRY(importer.add(entries[i], i));
   }
@@ -476,6 +487,13 @@ json::object export_entry(const Log& log, RecordId id) {
     }
     object["set"] = std::move(set);
     object["cleared"] = std::move(cleared);
+    if (!checkpoint.taken.empty()) {
+      json::array taken;
+      for (const std::uint64_t seq : checkpoint.taken) {
+        taken.push_back(json::value(seq));
+      }
+      object["taken"] = std::move(taken);
+    }
     object["done"] = checkpoint.done;
     if (checkpoint.done && !checkpoint.result.empty()) {
       object["result"] = payload_to_json(checkpoint.result);

@@ -40,7 +40,7 @@ AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shiel
       free_watches_.pop_back();
     }
     if (future >= watchers_.size()) {
-      watchers_.resize(future + 1 + future / 2);
+      watchers_.resize(future < watchers_.capacity() ? watchers_.capacity() : 2 * future + 1);
     }
     Watchers& watchers = watchers_[future];
     watches_[link] = {id, future, watchers.last, 0, await.first_watch};

@@ -23,7 +23,7 @@ enum class AwaitState : std::uint8_t { kBlocked, kReady, kCancelled };
 
 struct AwaitStatus {
   AwaitState state = AwaitState::kBlocked;
-  // kAny: the winner. kAll: the one that failed, or 0. A single future is either.
+  // kAny, or only one future: that one. kAll: the one that failed; 0 if none did.
   FutureId decided_by = 0;
 };
 
@@ -48,6 +48,8 @@ class Awaits {
   // The futures that blocked awaits still wait for, in no particular order.
   std::vector<FutureId> blocked_on() const;
 
+  // Makes room for this many futures at once.
+  void reserve(std::size_t futures) { watchers_.reserve(futures); }
   std::size_t memory_bytes() const;
 
  private:

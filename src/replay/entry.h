@@ -117,8 +117,11 @@ struct Checkpoint {
   std::uint64_t iteration = 0;  // Finished iterations.
   std::string state;
   std::vector<StateChange> changes;  // In order of key.
-  bool done = false;                 // The loop has ended,
-  std::string result;                // with this value.
+  // Signals from before the loop that its iterations took: they stay in the log, because code
+  // before the loop may have looked at them.
+  std::vector<std::uint64_t> taken;
+  bool done = false;   // The loop has ended,
+  std::string result;  // with this value.
 };
 
 struct Entry {

@@ -32,6 +32,9 @@ class FlatIndex {
     }
   }
 
+  // How many keys to make room for with the first one.
+  void expect(std::size_t keys) { expected_ = keys; }
+
   // Adds a value whose key is not there yet.
   void insert(std::uint64_t hash, std::uint32_t value) {
     if ((size_ + 1) * 4 > slots_.size() * 3) {
@@ -60,7 +63,11 @@ class FlatIndex {
   }
 
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : slots_.size() * 2);
+    std::size_t wanted = 16;
+    while (wanted <= slots_.size() || wanted * 3 < expected_ * 4) {
+      wanted *= 2;
+    }
+    std::vector<Slot> old(wanted);
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.value != kNone) {
@@ -71,6 +78,7 @@ class FlatIndex {
 
   std::vector<Slot> slots_;
   std::size_t size_ = 0;
+  std::size_t expected_ = 0;
 };
 
 }  // namespace pawl::replay

@@ -45,6 +45,11 @@ Log::Log() {
   branches_.emplace_back();
 }
 
+bool survives_forgetting(EntryKind kind) {
+  return kind == EntryKind::kCompensationRegistered || kind == EntryKind::kTaskCancelRequested ||
+         kind == EntryKind::kTimerCancelRequested;
+}
+
 // --- Loading -----------------------------------------------------------------------------------
 
 Result<void> Log::load(const Entry& entry) {
@@ -100,11 +105,13 @@ Result<void> Log::load(const Entry& entry) {
 Result<Log::Place> Log::resolve(const Entry& entry) {
   const std::string_view text = entry.location;
   Place place;
+  // Most entries stand in the branch of the one before, or below it.
   const std::size_t comma = text.rfind(',');
   const std::string_view prefix = text.substr(0, comma == std::string_view::npos ? 0 : comma + 1);
-  const bool known_branch = !prefix.empty() && prefix == resolved_prefix_;
-  LocationReader reader = known_branch ? LocationReader(text, prefix.size()) : LocationReader(text);
-  if (known_branch) {
+  const bool is_known = !resolved_prefix_.empty() && prefix.starts_with(resolved_prefix_);
+  LocationReader reader =
+      is_known ? LocationReader(text, resolved_prefix_.size()) : LocationReader(text);
+  if (is_known) {
     place.branch = resolved_branch_;
   }
   bool first = true;
@@ -123,6 +130,15 @@ Result<Log::Place> Log::resolve(const Entry& entry) {
         // An iteration has no entry of its own: it is there as soon as its loop is.
         below = enter_iteration(place.branch, place.coordinate.head());
       }
+      if (below == kNoBranch && survives_forgetting(entry.kind) &&
+          branches_[place.branch].loop != kNoBranch) {
+        // What opened it is forgotten; finish_loading() checks that.
+        Branch gone;
+        gone.parent = place.branch;
+        gone.head = place.coordinate.head();
+        gone.tail = store_tail(place.coordinate);
+        below = add_branch(gone);
+      }
       if (below == kNoBranch) {
         std::vector<Coordinate> path = location(place.branch).coordinates();
         path.push_back(place.coordinate);
@@ -138,7 +154,7 @@ Result<Log::Place> Log::resolve(const Entry& entry) {
   if (first) {
     return corrupt(entry, "the root {} is no place for an entry");
   }
-  if (!known_branch) {
+  if (prefix.size() != resolved_prefix_.size() || !is_known) {
     resolved_prefix_ = prefix;
     resolved_branch_ = place.branch;
   }
@@ -204,7 +220,7 @@ Result<void> Log::load_checkpoint(const Entry& entry) {
 Result<void> Log::finish_loading() {
   loaded_count_ = static_cast<RecordId>(records_.size());
   PAWL_TRY(check_gaps());
-  mark_forgotten();
+  PAWL_TRY(mark_forgotten());
   return order_commands();
 }
 
@@ -247,7 +263,7 @@ Result<void> Log::check_gaps() const {
   return {};
 }
 
-void Log::mark_forgotten() {
+Result<void> Log::mark_forgotten() {
   for (RecordId id = 0; id < loaded_count_; ++id) {
     const Record& record = records_[id];
     if (record.kind != EntryKind::kLoopCheckpointed) {
@@ -269,7 +285,16 @@ void Log::mark_forgotten() {
     } else if (record.link != kNoRecord) {
       record.forgotten = records_[record.link].forgotten;
     }
+    if (record.is_command && !record.forgotten && record.branch != kRootBranch &&
+        branches_[record.branch].opener == kNoRecord) {
+      return make_error(ErrorCode::kCorruptLog,
+                        "entry " + std::to_string(record.seq) + " (" +
+                            std::string(traits(record.kind).event) + "): location " +
+                            location(record).to_string() +
+                            " lies below what is no branch or loop opened before it");
+    }
   }
+  return {};
 }
 
 Result<void> Log::order_commands() {
@@ -364,8 +389,8 @@ RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordina
   record.head = coordinate.head();
   record.tail = store_tail(coordinate);
   if (!entry.id.empty()) {
-    const std::optional<Uuid> uuid = Uuid::parse(entry.id);
-    if (uuid && uuid->to_string() == entry.id) {
+    const std::optional<Uuid> uuid = Uuid::parse_canonical(entry.id);
+    if (uuid) {
       const std::string_view bytes(reinterpret_cast<const char*>(uuid->bytes.data()),
                                    uuid->bytes.size());
       record.id = pool_.add(bytes);
@@ -375,8 +400,13 @@ RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordina
     }
   }
   records_.push_back(record);
-  reserve(branch, coordinate);
-  if (!entry.id.empty()) {
+  reserve_place(branch, coordinate);
+  // Nothing can arrive for a whole operation or a cancel request.
+  const bool can_be_completed = entry.kind != EntryKind::kOperationCompleted &&
+                                entry.kind != EntryKind::kOperationFailed &&
+                                entry.kind != EntryKind::kTaskCancelRequested &&
+                                entry.kind != EntryKind::kTimerCancelRequested;
+  if (!entry.id.empty() && can_be_completed) {
     index_id(id, entry.id);
   }
   switch (entry.kind) {
@@ -521,7 +551,7 @@ bool Log::is_below(BranchId branch, BranchId ancestor) const {
   return branch == ancestor;
 }
 
-void Log::reserve(BranchId branch, const Coordinate& coordinate) {
+void Log::reserve_place(BranchId branch, const Coordinate& coordinate) {
   branches_[branch].last_head = std::max(branches_[branch].last_head, coordinate.head());
 }
 
@@ -577,7 +607,10 @@ bool Log::id_equals(const Record& record, std::string_view id) const {
   if (!record.id_is_binary) {
     return record.id.view() == id;
   }
-  return id_text(record) == id;
+  const std::optional<Uuid> uuid = Uuid::parse_canonical(id);
+  return uuid &&
+         std::equal(uuid->bytes.begin(), uuid->bytes.end(), record.id.view().begin(),
+                    [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
 }
 
 std::string_view Log::step_key(const Record& record) const { return rare(record).step_key.view(); }
@@ -650,6 +683,15 @@ RecordId Log::find_wait(BranchId branch, const Coordinate& coordinate) {
                is_at(records_[id].head, records_[id].tail, coordinate);
       });
   return found == nullptr ? kNoRecord : *found;
+}
+
+RecordId Log::find_seq(std::uint64_t seq) const {
+  const auto found = std::lower_bound(
+      records_.begin(), records_.end(), seq,
+      [](const Record& record, std::uint64_t wanted) { return record.seq < wanted; });
+  return found == records_.end() || found->seq != seq
+             ? kNoRecord
+             : static_cast<RecordId>(found - records_.begin());
 }
 
 RecordId Log::find_by_key(BranchId branch, std::string_view key) {

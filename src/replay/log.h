@@ -41,7 +41,7 @@ struct Record {
   std::uint32_t tail = 0;
   NameId name = 0;
   std::uint32_t rare = 0;
-  // Command: what completed it. Arrival: its command. SignalReceived: see Machine.
+  // Command: what completed it. Arrival: its command. LoopCheckpointed: its LoopStarted.
   RecordId link = kNoRecord;
   std::uint32_t future = 0;  // Commands: the future they were issued as; 0: not issued.
   std::uint32_t version = 1;
@@ -50,7 +50,7 @@ struct Record {
   bool has_payload : 1 = false;
   bool id_is_binary : 1 = false;
   bool shares_id : 1 = false;
-  bool skipped : 1 = false;    // Passed by removed().
+  bool skipped : 1 = false;    // Passed by removed(); a signal: taken by a forgotten iteration.
   bool forgotten : 1 = false;  // In a finished iteration below a checkpoint.
 };
 
@@ -72,12 +72,21 @@ struct Branch {
   bool forgotten : 1 = false;
 };
 
+// True for what stays in the log although its iteration is forgotten: a compensation may still have
+// to run, and something outside the loop stays cancelled.
+bool survives_forgetting(EntryKind kind);
+
 class Log {
  public:
   Log();
   Log(Log&&) = default;
   Log& operator=(Log&&) = default;
 
+  // Makes room for this many entries at once.
+  void reserve(std::size_t entries) {
+    records_.reserve(entries);
+    id_index_.expect(entries / 2);  // Each has an arrival, in the long run.
+  }
   // Adds the next entry of a stored log. Names are checked against the invariants; kCorruptLog or
   // kMalformedInput name the entry.
   Result<void> load(const Entry& entry);
@@ -116,7 +125,7 @@ class Log {
   BranchId outer_loop(BranchId loop) const { return branches_[branches_[loop].parent].loop; }
 
   // Keeps a place for a command whose entry comes later.
-  void reserve(BranchId branch, const Coordinate& coordinate);
+  void reserve_place(BranchId branch, const Coordinate& coordinate);
   Ordinate next_whole_number(BranchId branch) const { return branches_[branch].last_head + 1; }
 
   Coordinate coordinate(const Record& record) const;
@@ -142,6 +151,7 @@ class Log {
   RecordId find_child_by_name(std::string_view name);
   RecordId find_wait(BranchId branch, const Coordinate& coordinate);
   RecordId find_by_key(BranchId branch, std::string_view key);
+  RecordId find_seq(std::uint64_t seq) const;
   // True if an operation was started under this id and is no whole operation.
   bool is_started_operation(std::string_view operation_id);
 
@@ -185,7 +195,7 @@ class Log {
   bool is_open(const Record& record) const { return record.link == kNoRecord; }
   RecordId first_open(const std::deque<RecordId>& candidates) const;
   Result<void> check_gaps() const;
-  void mark_forgotten();
+  Result<void> mark_forgotten();
   Result<void> order_commands();
   const Rare& rare(const Record& record) const { return rares_[record.rare]; }
 

@@ -97,15 +97,16 @@ Machine::Machine(RunInfo info, Log log)
       taken_(log_.loaded_count()),
       time_ms_(info_.started_at_ms),
       now_ms_(info_.started_at_ms) {
-  futures_.reserve(log_.loaded_count() / 2 + 1);
   open_scope_at(kRootBranch, 1);
+  std::size_t futures = 1;
   for (RecordId id = 0; id < log_.loaded_count(); ++id) {
     const Record& record = log_[id];
+    futures += record.is_command && has_outcome(traits(record.kind).command) ? 1 : 0;
     if (record.kind == EntryKind::kLoopCheckpointed) {
       loaded_checkpoints_[record.branch].push_back(id);
-    } else if (record.kind == EntryKind::kCompensationRegistered && record.forgotten) {
-      // It still stands, though its iteration will not be run again: with the outermost loop that
-      // has forgotten it.
+    } else if (record.forgotten && survives_forgetting(record.kind)) {
+      // Its iteration will not be run again: it comes back with the outermost loop that has
+      // forgotten it.
       BranchId loop = kNoBranch;
       for (BranchId branch = record.branch; branch != kRootBranch;
            branch = log_.branch(branch).parent) {
@@ -114,11 +115,13 @@ Machine::Machine(RunInfo info, Log log)
           loop = node.parent;
         }
       }
-      forgotten_compensations_[loop].push_back(id);
+      survivors_[loop].push_back(id);
     } else if (!record.is_command && record.link != kNoRecord && log_[record.link].link != id) {
       second_arrivals_[record.link].push_back(id);
     }
   }
+  futures_.reserve(futures);
+  awaits_.reserve(futures);
 }
 
 // --- Checks ------------------------------------------------------------------------------------
@@ -207,18 +210,7 @@ Result<Opened> Machine::open(const CommandRequest& original) {
   if (request.kind == CommandKind::kLoop && request.checkpoint_every == 0) {
     return misuse("a loop's checkpoint_every must be at least 1");
   }
-  if (!request.step_key.empty()) {
-    const RecordId same = log_.find_by_key(request.branch, request.step_key);
-    bool is_used = same != kNoRecord && log_[same].future != 0;
-    for (auto it = running_.lower_bound({request.branch, 0});
-         it != running_.end() && it->first.first == request.branch; ++it) {
-      is_used = is_used || it->second.step_key == request.step_key;
-    }
-    if (is_used) {
-      return misuse("step key '" + std::string(request.step_key) + "' is used twice in branch " +
-                    log_.location(request.branch).to_string());
-    }
-  }
+  PAWL_TRY(check_key_unused(request));
 
   const std::uint32_t version = request.version == 0 ? scope->version : request.version;
   const Wanted wanted{request.kind,     request.name, request.child_kind,
@@ -236,6 +228,24 @@ Result<Opened> Machine::open(const CommandRequest& original) {
   const Coordinate& coordinate = std::get<New>(placement).coordinate;
   PAWL_TRY(check_not_ended(request.branch, coordinate, asked));
   return issue_new(request, version, coordinate);
+}
+
+// A key names one command of its branch.
+Result<void> Machine::check_key_unused(const CommandRequest& request) {
+  if (request.step_key.empty()) {
+    return {};
+  }
+  const RecordId same = log_.find_by_key(request.branch, request.step_key);
+  bool is_used = same != kNoRecord && (log_[same].future != 0 || log_[same].skipped);
+  for (auto it = running_.lower_bound({request.branch, 0});
+       it != running_.end() && it->first.first == request.branch; ++it) {
+    is_used = is_used || it->second.step_key == request.step_key;
+  }
+  if (is_used) {
+    return misuse("step key '" + std::string(request.step_key) + "' is used twice in branch " +
+                  log_.location(request.branch).to_string());
+  }
+  return {};
 }
 
 Result<void> Machine::check_not_ended(BranchId branch, const Coordinate& coordinate,
@@ -273,7 +283,7 @@ Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t v
   if (request.kind == CommandKind::kOperation) {
     // Its entry is written when it completes, or when a later command of its branch is.
     const FutureId future = add_future(request.kind, kNoRecord);
-    log_.reserve(request.branch, coordinate);
+    log_.reserve_place(request.branch, coordinate);
     running_.emplace(
         RunningKey{request.branch, future},
         Running{coordinate, std::string(request.name), std::move(id), std::string(request.step_key),
@@ -454,36 +464,43 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
 
 // --- Versions ----------------------------------------------------------------------------------
 
-Result<void> Machine::removed(BranchId branch, CommandKind kind,
-                              std::optional<std::string_view> name, std::uint32_t version,
-                              std::string_view source) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+Result<void> Machine::removed(const CommandRequest& step) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(step.branch));
   PAWL_TRY(check_strict("removed"));
-  if (kind == CommandKind::kNone) {
+  if (step.kind == CommandKind::kNone) {
     return misuse("removed: no such kind of step");
   }
-  const std::uint32_t at_version = version == 0 ? scope->version : version;
-  const Asked asked{
-      kind, std::string(name.value_or("")), "", at_version, std::string(source), true, false, ""};
-  Placement placement = matcher_.place_removed(log_, branch, scope->cursor, kind, name);
+  PAWL_TRY(check_key_unused(step));
+  const std::uint32_t version = step.version == 0 ? scope->version : step.version;
+  const Asked asked{step.kind,
+                    std::string(step.name),
+                    std::string(step.step_key),
+                    version,
+                    std::string(step.source),
+                    true,
+                    false,
+                    ""};
+  const Wanted wanted{step.kind, step.name, "", step.step_key, version, false};
+  Placement placement = matcher_.place_removed(log_, step.branch, scope->cursor, wanted);
   if (const auto* mismatch = std::get_if<Mismatch>(&placement)) {
     return violate(*mismatch, asked);
   }
   if (const auto* matched = std::get_if<Matched>(&placement)) {
     log_[matched->record].skipped = true;
     last_agreed_ = matched->record;
-    note_in_loops(matched->record, branch);
+    note_in_loops(matched->record, step.branch);
     return {};
   }
   const Coordinate& coordinate = std::get<New>(placement).coordinate;
-  PAWL_TRY(check_not_ended(branch, coordinate, asked));
-  write_started_operations(branch, kIssuedOnly);
+  PAWL_TRY(check_not_ended(step.branch, coordinate, asked));
+  write_started_operations(step.branch, kIssuedOnly);
   Entry entry = new_entry(EntryKind::kStepRemoved);
-  entry.version = at_version;
-  entry.removed = kind;
-  entry.name = name.value_or("");
-  entry.source = source;
-  mark_issued(log_.append_command(entry, branch, coordinate), kIssuedOnly);
+  entry.version = version;
+  entry.removed = step.kind;
+  entry.name = step.name;
+  entry.step_key = step.step_key;
+  entry.source = step.source;
+  mark_issued(log_.append_command(entry, step.branch, coordinate), kIssuedOnly);
   return {};
 }
 
@@ -569,12 +586,18 @@ Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> f
   if (mode == AwaitMode::kAny && futures.empty()) {
     return misuse("any: needs at least one future");
   }
-  std::vector<FutureId> open;
-  FutureId first = 0;  // To be delivered, of those that decide the await.
   for (const FutureId future : futures) {
     if (future == 0 || future >= futures_.size()) {
       return misuse("await: no such future: " + std::to_string(future));
     }
+  }
+  if (futures.size() == 1) {
+    return is_open(futures[0]) ? awaits_.begin(AwaitMode::kAny, futures, shielded)
+                               : awaits_.begin_ready(futures[0]);
+  }
+  std::vector<FutureId> open;
+  FutureId first = 0;  // To be delivered, of those that decide the await.
+  for (const FutureId future : futures) {
     const Future& known = futures_[future];
     if (known.order == 0) {
       open.push_back(future);

@@ -124,9 +124,9 @@ class Machine {
   // The outcome of an operation that was to be executed.
   Result<void> complete_operation(FutureId operation, OutcomeKind outcome,
                                   std::string_view payload);
-  // A step that the code once had. `strict` only. Without a name any name will do.
-  Result<void> removed(BranchId branch, CommandKind kind, std::optional<std::string_view> name,
-                       std::uint32_t version, std::string_view source);
+  // A step that the code once had: its kind, and its name and key if it had them; without a name
+  // any will do. `strict` only.
+  Result<void> removed(const CommandRequest& step);
   // The version that this run follows here: `latest` if it gets here for the first time. `strict`
   // only.
   Result<std::uint32_t> check_version(BranchId branch, std::uint32_t latest,
@@ -134,11 +134,12 @@ class Machine {
   // The code of a branch has ended, by return or by error.
   Result<void> close_branch(BranchId branch);
 
-  // --- Loops: await the loop's future, then for each iteration enter and continue or end. ---
+  // --- Loops: await the loop's future, then for each iteration enter, and continue or end. ---
   Result<LoopPosition> loop_position(BranchId loop);
   Result<BranchId> enter_iteration(BranchId loop);
-  Result<void> continue_loop(BranchId loop, std::string_view state);
-  Result<void> end_loop(BranchId loop, std::string_view state, std::string_view result);
+  // A future to be awaited, shielded, before the code goes on: that of a checkpoint. 0: none.
+  Result<FutureId> continue_loop(BranchId loop, std::string_view state);
+  Result<FutureId> end_loop(BranchId loop, std::string_view state, std::string_view result);
   // The loop was left by an error: no checkpoint.
   Result<void> abandon_loop(BranchId loop);
 
@@ -209,7 +210,7 @@ class Machine {
   struct Future {
     RecordId record = kNoRecord;      // Its command; none for a running operation not yet written.
     RecordId completion = kNoRecord;  // What completed it.
-    std::uint64_t order = 0;          // Of completion, from 1; 0: open.
+    std::uint32_t order = 0;          // Of completion, from 1; 0: open.
     CommandKind kind{};
     OutcomeKind outcome{};
     bool cancel_requested = false;
@@ -231,13 +232,14 @@ class Machine {
   struct Loop {
     RecordId record = kNoRecord;
     RecordId checkpoint = kNoRecord;  // The last one.
-    FutureId future = 0;
+    FutureId future = 0;              // Of its start, or of its last checkpoint.
     std::uint32_t checkpoint_every = kCheckpointEveryDefault;
     std::uint64_t finished = 0;
     BranchId iteration = kNoBranch;  // The open one.
     bool done = false;
     // Commands, taken signals and inner checkpoints below it, since its last checkpoint.
     std::vector<RecordId> entries;
+    std::vector<std::uint64_t> taken;  // As in Checkpoint.
   };
 
   struct Inbound {
@@ -272,6 +274,7 @@ class Machine {
   void open_scope_at(BranchId branch, std::uint32_t version);
   Result<void> check_leftovers(BranchId branch);
   Result<void> check_strict(std::string_view call) const;
+  Result<void> check_key_unused(const CommandRequest& request);
   Result<void> check_not_ended(BranchId branch, const Coordinate& coordinate, const Asked& asked);
   void register_compensation(RecordId id);
   void end_waits(Scope& scope);
@@ -289,9 +292,11 @@ class Machine {
   void resume_loop(BranchId node);
   Result<void> close_iteration(Loop& loop);
   Result<void> check_no_later_iteration(BranchId node, std::uint64_t last);
-  void write_checkpoint(BranchId node, Loop& loop, std::string_view state, bool done,
-                        std::string_view result);
-  void forget(RecordId id);
+  FutureId write_checkpoint(BranchId node, Loop& loop, std::string_view state, bool done,
+                            std::string_view result);
+  void forget(BranchId node, Loop& loop, RecordId id);
+  void move_away(RecordId id);
+  RecordId cancel_target(const Record& request);
 
   RunInfo info_;
   Log log_;
@@ -308,12 +313,12 @@ class Machine {
 
   // Of the loaded log, by loop (its node) and by command.
   std::map<BranchId, std::vector<RecordId>> loaded_checkpoints_;
-  std::map<BranchId, std::vector<RecordId>> forgotten_compensations_;
+  std::map<BranchId, std::vector<RecordId>> survivors_;
   std::map<RecordId, std::vector<RecordId>> second_arrivals_;
 
   RecordId scanned_ = 0;        // Entries before this one were looked at for delivery.
   std::vector<RecordId> late_;  // Heap: passed before their command was issued.
-  std::uint64_t completions_ = 0;
+  std::uint32_t completions_ = 0;
   std::deque<Inbound> inbox_;
   std::map<RecordId, Inbound> parked_;  // Arrivals whose command the code has not issued yet.
   std::set<RecordId> arriving_;         // Commands with an arrival in inbox_ or parked_.

@@ -73,7 +73,7 @@ Delivery Machine::deliver(RecordId id) {
   const Record& record = log_[id];
   Delivery delivery{record.seq, record.kind, 0};
   now_ms_ = record.time_ms;
-  if (record.kind == EntryKind::kSignalReceived) {
+  if (record.kind == EntryKind::kSignalReceived && !record.skipped) {
     const FutureId wait =
         mailboxes_.put(record.name, id, [this](FutureId future) { return is_open(future); });
     if (wait != 0) {
@@ -81,6 +81,8 @@ Delivery Machine::deliver(RecordId id) {
       complete(wait, id, OutcomeKind::kValue);
       delivery.future = wait;
     }
+  } else if (record.kind == EntryKind::kSignalReceived) {
+    // A forgotten iteration took it.
   } else if (record.kind == EntryKind::kCancellationRequested) {
     if (!cancel_requested_) {
       cancel_requested_ = true;
@@ -89,7 +91,11 @@ Delivery Machine::deliver(RecordId id) {
     }
   } else if (record.kind == EntryKind::kLoopCheckpointed) {
     delivery.future = loops_.at(record.branch).future;
-    resume_loop(record.branch);
+    if (id < log_.loaded_count()) {
+      resume_loop(record.branch);
+    } else if (loops_.at(record.branch).done) {
+      loops_.erase(record.branch);
+    }
     complete(delivery.future, id, OutcomeKind::kValue);
   } else {
     delivery.future = record.is_command ? record.future : log_[record.link].future;

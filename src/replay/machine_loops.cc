@@ -21,6 +21,17 @@ void Machine::start_loop(BranchId node, RecordId record, FutureId future,
   for (const RecordId id : loaded->second) {
     note_in_loops(id, log_.branch(node).parent);
   }
+  for (const RecordId id : loaded->second) {
+    for (const std::uint64_t seq : log_.checkpoint(log_[id])->taken) {
+      const RecordId signal = log_.find_seq(seq);
+      if (signal != kNoRecord && log_[signal].kind == EntryKind::kSignalReceived) {
+        // It may be delivered only later, to a code that reacts differently: not to anyone else.
+        log_[signal].skipped = true;
+        mailboxes_.take(log_[signal].name, signal);
+        loop.taken.push_back(seq);
+      }
+    }
+  }
   loop.checkpoint = loaded->second.back();
   if (loop.checkpoint < scanned_) {
     deliver_late(loop.checkpoint);
@@ -35,10 +46,14 @@ void Machine::resume_loop(BranchId node) {
   for (const RecordId id : loaded_checkpoints_.at(node)) {
     state_.apply(log_, node, log_.checkpoint(log_[id])->changes);
   }
-  if (const auto kept = forgotten_compensations_.find(node);
-      kept != forgotten_compensations_.end()) {
+  if (const auto kept = survivors_.find(node); kept != survivors_.end()) {
     for (const RecordId id : kept->second) {
-      register_compensation(id);
+      if (log_[id].kind == EntryKind::kCompensationRegistered) {
+        register_compensation(id);
+      } else if (const RecordId target = cancel_target(log_[id]);
+                 target != kNoRecord && log_[target].future != 0) {
+        futures_[log_[target].future].cancel_requested = true;
+      }
     }
   }
 }
@@ -94,7 +109,7 @@ Result<void> Machine::close_iteration(Loop& loop) {
   return {};
 }
 
-Result<void> Machine::continue_loop(BranchId node, std::string_view state) {
+Result<FutureId> Machine::continue_loop(BranchId node, std::string_view state) {
   PAWL_TRY_ASSIGN(Loop * loop, open_loop(node));
   if (loop->iteration == kNoBranch) {
     return make_error(ErrorCode::kInvalidState,
@@ -102,13 +117,13 @@ Result<void> Machine::continue_loop(BranchId node, std::string_view state) {
   }
   PAWL_TRY(close_iteration(*loop));
   ++loop->finished;
-  if (loop->finished % loop->checkpoint_every == 0) {
-    write_checkpoint(node, *loop, state, false, "");
+  if (loop->finished % loop->checkpoint_every != 0) {
+    return FutureId{0};
   }
-  return {};
+  return write_checkpoint(node, *loop, state, false, "");
 }
 
-Result<void> Machine::end_loop(BranchId node, std::string_view state, std::string_view result) {
+Result<FutureId> Machine::end_loop(BranchId node, std::string_view state, std::string_view result) {
   PAWL_TRY_ASSIGN(Loop * loop, open_loop(node));
   if (loop->iteration != kNoBranch) {
     PAWL_TRY(close_iteration(*loop));
@@ -117,12 +132,14 @@ Result<void> Machine::end_loop(BranchId node, std::string_view state, std::strin
   PAWL_TRY(check_no_later_iteration(node, loop->finished));
   const bool is_written = loop->checkpoint != kNoRecord &&
                           log_.checkpoint(log_[loop->checkpoint])->iteration == loop->finished;
-  if (!is_written) {
-    write_checkpoint(node, *loop, state, true, result);
-  }
+  loop->done = true;
+  const FutureId future =
+      is_written ? FutureId{0} : write_checkpoint(node, *loop, state, true, result);
   state_.end_loop(node);
-  loops_.erase(node);
-  return {};
+  if (is_written) {
+    loops_.erase(node);
+  }
+  return future;
 }
 
 Result<void> Machine::abandon_loop(BranchId node) {
@@ -146,8 +163,9 @@ Result<void> Machine::check_no_later_iteration(BranchId node, std::uint64_t last
   return violate(report_leftover(log_, report_context(), node, log_.recorded(later).front()));
 }
 
-void Machine::write_checkpoint(BranchId node, Loop& loop, std::string_view state, bool done,
-                               std::string_view result) {
+// Delivered in its turn like anything else: on replay, too, the loop goes on only there.
+FutureId Machine::write_checkpoint(BranchId node, Loop& loop, std::string_view state, bool done,
+                                   std::string_view result) {
   Checkpoint checkpoint;
   checkpoint.iteration = loop.finished;
   checkpoint.state = state;
@@ -155,28 +173,49 @@ void Machine::write_checkpoint(BranchId node, Loop& loop, std::string_view state
   checkpoint.result = result;
   checkpoint.changes = state_.net_changes(log_, node);
   for (const RecordId id : loop.entries) {
-    forget(id);
+    forget(node, loop, id);
   }
   loop.entries.clear();
+  std::sort(loop.taken.begin(), loop.taken.end());
+  checkpoint.taken = loop.taken;
   Entry entry = new_entry(EntryKind::kLoopCheckpointed);
   entry.checkpoint = &checkpoint;
   const RecordId id = log_.append_plain(entry, loop.record, node);
   loop.checkpoint = id;
   loop.entries.push_back(id);
   note_in_loops(id, log_.branch(node).parent);
-  now_ms_ = log_[id].time_ms;
+  loop.future = add_future(CommandKind::kLoop, loop.record);
+  return loop.future;
 }
 
-// Moves an entry away, with what completed it. Compensations stay: they may still have to run.
-void Machine::forget(RecordId id) {
-  const auto move_away = [this](RecordId moved) {
-    if (!log_[moved].forgotten) {
-      log_[moved].forgotten = true;
-      forgotten_.push_back(log_[moved].seq);
-    }
-  };
+void Machine::move_away(RecordId id) {
+  if (!log_[id].forgotten) {
+    log_[id].forgotten = true;
+    forgotten_.push_back(log_[id].seq);
+  }
+}
+
+RecordId Machine::cancel_target(const Record& request) {
+  const CommandKind kind =
+      request.kind == EntryKind::kTaskCancelRequested ? CommandKind::kTask : CommandKind::kTimer;
+  return log_.find_command(kind, log_.id_text(request));
+}
+
+// Moves an entry of a finished iteration away, with what completed it, unless it still matters.
+void Machine::forget(BranchId node, Loop& loop, RecordId id) {
   const Record& record = log_[id];
   if (record.kind == EntryKind::kCompensationRegistered) {
+    return;
+  }
+  if (record.kind == EntryKind::kTaskCancelRequested ||
+      record.kind == EntryKind::kTimerCancelRequested) {
+    const RecordId target = cancel_target(record);
+    if (target != kNoRecord && !log_.is_below(log_[target].branch, node)) {
+      return;
+    }
+  }
+  if (record.kind == EntryKind::kSignalReceived && record.seq < log_[loop.record].seq) {
+    loop.taken.push_back(record.seq);
     return;
   }
   move_away(id);

@@ -40,6 +40,13 @@ class Mailboxes {
     return signal;
   }
 
+  // Takes this very signal, if it is still there.
+  void take(NameId name, RecordId signal) {
+    if (const auto box = boxes_.find(name); box != boxes_.end()) {
+      std::erase(box->second.signals, signal);
+    }
+  }
+
   void add_wait(NameId name, FutureId wait) { boxes_[name].waits.push_back(wait); }
 
   std::size_t count(NameId name) const {

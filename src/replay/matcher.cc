@@ -178,20 +178,28 @@ std::optional<Mismatch> Matcher::validate(const Log& log, RecordId id, const Wan
   return std::nullopt;
 }
 
-Placement Matcher::place_removed(Log& log, BranchId branch, Cursor& cursor, CommandKind kind,
-                                 std::optional<std::string_view> name) {
-  const RecordId id = next_recorded(log, branch, cursor);
+Placement Matcher::place_removed(Log& log, BranchId branch, Cursor& cursor, const Wanted& wanted) {
+  const bool has_key = !wanted.step_key.empty();
+  const RecordId id =
+      has_key ? log.find_by_key(branch, wanted.step_key) : next_recorded(log, branch, cursor);
   if (id == kNoRecord) {
     Placement placement = append(log, branch);
-    cursor.previous = std::get<New>(placement).coordinate;
+    if (!has_key) {
+      cursor.previous = std::get<New>(placement).coordinate;
+    }
     return placement;
   }
-  const Record& next = log[id];
-  if (log.command_kind(next) != kind || (name && !has_name(log, next, *name))) {
+  const Record& record = log[id];
+  if (log.command_kind(record) != wanted.kind ||
+      (!wanted.name.empty() && !has_name(log, record, wanted.name))) {
     return Mismatch{ViolationKind::kRemoved, id, "Removed step mismatch",
-                    "removed " + describe(kind, name.value_or("")), describe(log, next)};
+                    "removed " + describe(wanted.kind, wanted.name), describe(log, record)};
   }
-  pass(log, cursor, id);
+  if (has_key) {
+    ++cursor.agreed;
+  } else {
+    pass(log, cursor, id);
+  }
   return Matched{id};
 }
 

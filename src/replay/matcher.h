@@ -62,8 +62,7 @@ class Matcher {
   Placement place(Log& log, BranchId branch, Cursor& cursor, const Wanted& wanted);
 
   // The rules of removed() and check_version(); `strict` only. Matched: nothing is to be written.
-  Placement place_removed(Log& log, BranchId branch, Cursor& cursor, CommandKind kind,
-                          std::optional<std::string_view> name);
+  Placement place_removed(Log& log, BranchId branch, Cursor& cursor, const Wanted& wanted);
   // For Matched, the version is that of the record; a version check is passed, anything else stays
   // next.
   Placement place_version_check(Log& log, BranchId branch, Cursor& cursor);

@@ -20,7 +20,7 @@ namespace {
 
 namespace json = boost::json;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 // Locations. The vectors' own lexicographic order, a prefix before its extensions, is the order of
 // the format.
 
@@ -79,10 +79,13 @@ Location child_of(const Location& parent, const Coordinate& coordinate) {
   return location;
 }
 
+bool below(const Location& location, const Location& parent) {
+  return location.size() > parent.size() && starts_with(location, parent);
+}
+
 // Does `location` belong to one of the iterations 1 … `last` of the loop at `loop`?
 bool in_iterations(const Location& location, const Location& loop, std::uint64_t last) {
-  return location.size() > loop.size() && starts_with(location, loop) &&
-         location[loop.size()].front() <= last;
+  return below(location, loop) && location[loop.size()].front() <= last;
 }
 
 // The coordinate of a step inserted between `p` and the next recorded `c`.
@@ -104,7 +107,7 @@ Coordinate between(const Coordinate& p, const Coordinate& c) {
   return made;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 // Ids: UUID version 5, i.e. SHA-1 over the namespace's bytes and the name.
 
 std::array<std::uint8_t, 20> sha1(std::string message) {
@@ -196,7 +199,7 @@ std::string uuid5(std::string_view name_space, std::string_view name) {
   return text;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 // Small readers of JSON.
 
 std::int64_t as_int(const json::value& value) { return value.to_number<std::int64_t>(); }
@@ -224,7 +227,7 @@ std::string error_text(const json::value& error) {
   return "";
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 // The tables of the log format.
 
 // Kind of a command, empty for anything else. OperationCompleted and OperationFailed are commands
@@ -307,7 +310,7 @@ std::string kind_of_removed(std::string_view word) {
   return found->second;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 // What the interpreter is made of.
 
 struct Failure {
@@ -356,9 +359,8 @@ struct Future {
   bool failed = false;
   json::value value;
   Failure failure;
-  std::uint64_t order = 0;    // of its completion, among all completions
-  bool cancel_asked = false;  // by a `cancel` step
-  bool closed = false;        // a signal wait whose branch has ended
+  std::uint64_t order = 0;  // of its completion, among all completions
+  bool closed = false;      // a signal wait whose branch has ended
 };
 
 struct Variable {
@@ -378,15 +380,21 @@ struct Branch {
 
 struct Entry {
   json::object body;
-  std::optional<Location> location;   // of a command
-  std::optional<std::size_t> target;  // of an arrival: the command that it completes
-  std::optional<Location> taker;      // of a signal: the wait or the draining branch that took it
-  std::shared_ptr<Future> future;     // of a command that was issued and can be awaited
-  bool fresh = false;                 // appended in this turn
-  bool ignored = false;               // covered by a checkpoint of the given history
-  bool matched = false;               // a command that the code issued or removed
+  std::optional<Location> location;    // of a command
+  std::optional<std::size_t> target;   // of an arrival: the command that it completes
+  std::optional<Location> taker;       // of a signal: the wait or the draining branch that took it
+  std::optional<std::size_t> cancels;  // of a cancel request: the command that it is for, if known
+  std::shared_ptr<Future> future;      // of a command that was issued and can be awaited
+  bool fresh = false;                  // appended in this turn
+  bool ignored = false;                // covered by a checkpoint of the given history
+  bool matched = false;                // a command that the code issued or removed
   bool delivered = false;
-  bool moved = false;  // by a checkpoint written in this turn
+  bool moved = false;         // by a checkpoint written in this turn
+  bool cancel_asked = false;  // a command that the code has asked to cancel
+
+  bool is_cancel_request() const {
+    return event() == "TaskCancelRequested" || event() == "TimerCancelRequested";
+  }
 
   bool is_command() const { return location.has_value(); }
   std::string event() const { return text_of(body, "event"); }
@@ -498,7 +506,7 @@ struct JoinWait {
   void await_resume() const noexcept {}
 };
 
-// Something that is blocked until a delivery: an await, or a loop that starts from a checkpoint.
+// Something that is blocked until a delivery: an await, or a loop that waits for its checkpoint.
 struct Waiter {
   std::vector<std::shared_ptr<Future>> futures;
   bool all = false;  // all of the futures (or one failure), else any of them
@@ -525,7 +533,7 @@ struct Waiter {
   }
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 
 class Evaluator {
  public:
@@ -608,8 +616,7 @@ class Evaluator {
   }
 
  private:
-  // --- the log
-  // -------------------------------------------------------------------------------------------------------
+  // --- the log ---
 
   void load(const json::object& given) {
     Entry entry;
@@ -718,7 +725,8 @@ class Evaluator {
     }
   }
 
-  // Does the checkpoint at index `c`, of `loop`, stand for the entry at index `i`?
+  // Does the checkpoint at index `c`, of `loop`, stand for the entry at index `i`? Not all of what
+  // it stands for leaves the log: see stays().
   bool covered(std::size_t i, std::size_t c, const Location& loop) const {
     std::uint64_t last = static_cast<std::uint64_t>(as_int(log_[c].body.at("iteration")));
     const Entry& entry = log_[i];
@@ -736,6 +744,50 @@ class Evaluator {
       return (other == loop && i < c) || in_iterations(other, loop, last);
     }
     return false;
+  }
+
+  // Does the entry at index `i`, which a checkpoint of `loop` stands for, stay in the log
+  // nevertheless?
+  bool stays(std::size_t i, const Location& loop) const {
+    const Entry& entry = log_[i];
+    if (entry.event() == "CompensationRegistered") {
+      return true;
+    }
+    if (entry.event() == "SignalReceived") {
+      return entry.seq() < log_[started(loop)].seq();
+    }
+    return entry.is_cancel_request() && !cancels_below(i, loop);
+  }
+
+  // Is the cancel request at index `i` for something below `loop`?
+  bool cancels_below(std::size_t i, const Location& loop) const {
+    if (log_[i].cancels) {
+      return below(*log_[*log_[i].cancels].location, loop);
+    }
+    for (std::size_t command = 0; command < i; ++command) {
+      if (may_cancel(i, command) && below(*log_[command].location, loop)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Does the cancel request at index `i` name the command at index `command`?
+  bool may_cancel(std::size_t i, std::size_t command) const {
+    bool task = log_[i].event() == "TaskCancelRequested";
+    std::string field = task ? "taskExecutionId" : "timerId";
+    return log_[command].event() == (task ? "TaskScheduled" : "TimerStarted") &&
+           text_of(log_[command].body, field) == text_of(log_[i].body, field);
+  }
+
+  // The LoopStarted of `loop`.
+  std::size_t started(const Location& loop) const {
+    for (std::size_t i = 0; i < log_.size(); ++i) {
+      if (log_[i].event() == "LoopStarted" && log_[i].location == loop) {
+        return i;
+      }
+    }
+    throw std::logic_error("a checkpoint without its loop");
   }
 
   // Appends to the log; gives seq and time.
@@ -781,8 +833,7 @@ class Evaluator {
     return commands.empty() ? 1 : log_[commands.back()].location->back().front() + 1;
   }
 
-  // --- matching
-  // ------------------------------------------------------------------------------------------------------
+  // --- matching ---
 
   bool strict() const { return matching_ == "strict"; }
 
@@ -825,14 +876,7 @@ class Evaluator {
   std::size_t issue(Branch& branch, const Request& request) {
     std::optional<std::size_t> found;
     if (request.key) {
-      if (!branch.keys.insert(*request.key).second) {
-        throw Misuse{"step key '" + *request.key + "' is used twice in its branch"};
-      }
-      for (std::size_t i : commands_in(branch.location)) {
-        if (log_[i].keyed() && log_[i].step_key() == *request.key) {
-          found = i;
-        }
-      }
+      found = recorded_with_key(branch, *request.key);
       if (!found) {
         return create(branch, {next_whole(branch.location)}, request);
       }
@@ -861,6 +905,19 @@ class Evaluator {
     log_[*found].matched = true;
     branch.cursor = log_[*found].location->back();
     return *found;
+  }
+
+  // The recorded command with that key, which the code uses now.
+  std::optional<std::size_t> recorded_with_key(Branch& branch, const std::string& key) {
+    if (!branch.keys.insert(key).second) {
+      throw Misuse{"step key '" + key + "' is used twice in its branch"};
+    }
+    for (std::size_t i : commands_in(branch.location)) {
+      if (log_[i].keyed() && log_[i].step_key() == key) {
+        return i;
+      }
+    }
+    return std::nullopt;
   }
 
   // Between the branch's cursor and the nearest command behind it. That one is taken whether it has
@@ -949,8 +1006,8 @@ class Evaluator {
     }
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < log_.size(); ++i) {
-      if (log_[i].is_command() && !log_[i].ignored && log_[i].location->size() > loop.size() &&
-          starts_with(*log_[i].location, loop) && !in_iterations(*log_[i].location, loop, last) &&
+      if (log_[i].is_command() && !log_[i].ignored && below(*log_[i].location, loop) &&
+          !in_iterations(*log_[i].location, loop, last) &&
           (!first || *log_[i].location < *log_[*first].location)) {
         first = i;
       }
@@ -960,8 +1017,7 @@ class Evaluator {
     }
   }
 
-  // --- delivery
-  // ------------------------------------------------------------------------------------------------------
+  // --- delivery ---
 
   // Delivers the deliverable entry with the smallest seq. False if there is none.
   bool deliver_one() {
@@ -1076,6 +1132,9 @@ class Evaluator {
   }
 
   void deliver_signal(std::size_t index) {
+    if (log_[index].taker) {
+      return;  // an iteration that is not run again took it
+    }
     std::string name = text_of(log_[index].body, "signalName");
     for (const auto& wait : signal_waits_) {
       if (wait->name == name && !wait->complete && !wait->closed) {
@@ -1118,8 +1177,7 @@ class Evaluator {
     void await_resume() const {}
   };
 
-  // --- variables and values
-  // ------------------------------------------------------------------------------------------
+  // --- variables and values ---
 
   Variable& variable(const std::string& name) {
     auto found = variables_.find(name);
@@ -1157,8 +1215,7 @@ class Evaluator {
     }
   }
 
-  // --- state
-  // ---------------------------------------------------------------------------------------------------------
+  // --- state ---
 
   struct Write {
     std::string key;
@@ -1176,11 +1233,11 @@ class Evaluator {
     return value;
   }
 
-  // --- loops
-  // ---------------------------------------------------------------------------------------------------------
+  // --- loops ---
 
-  void write_checkpoint(const Location& loop, std::uint64_t finished, bool done,
-                        const std::optional<json::value>& result) {
+  // Gives the index of the new entry.
+  std::size_t write_checkpoint(const Location& loop, std::uint64_t finished, bool done,
+                               const std::optional<json::value>& result) {
     json::object set;
     json::array cleared;
     std::set<std::string> keys;
@@ -1213,15 +1270,98 @@ class Evaluator {
     fields["state"] = finished;
     fields["set"] = std::move(set);
     fields["cleared"] = std::move(cleared);
+    json::array taken = taken_from_before(loop, finished);
+    if (!taken.empty()) {
+      fields["taken"] = std::move(taken);
+    }
     fields["done"] = done;
     if (result) {
       fields["result"] = *result;
     }
     std::size_t index = append("LoopCheckpointed", std::move(fields));
-    start_delivery(index);
     for (std::size_t i = 0; i < log_.size(); ++i) {
-      if (i != index && covered(i, index, loop) && log_[i].event() != "CompensationRegistered") {
+      if (i != index && covered(i, index, loop) && !stays(i, loop)) {
         log_[i].moved = true;
+      }
+    }
+    return index;
+  }
+
+  // Seqs of the signals from before `loop` that its iterations took, those that its last checkpoint
+  // listed among them.
+  json::array taken_from_before(const Location& loop, std::uint64_t finished) const {
+    std::set<std::int64_t> seqs;
+    for (const Entry& entry : log_) {
+      if (entry.event() == "SignalReceived" && entry.seq() < log_[started(loop)].seq() &&
+          entry.taker && in_iterations(*entry.taker, loop, finished)) {
+        seqs.insert(entry.seq());
+      }
+    }
+    std::optional<std::size_t> last = checkpoint_of(loop);
+    if (last && log_[*last].body.contains("taken")) {
+      for (const json::value& seq : log_[*last].body.at("taken").as_array()) {
+        seqs.insert(as_int(seq));
+      }
+    }
+    json::array taken;
+    for (std::int64_t seq : seqs) {
+      taken.push_back(seq);
+    }
+    return taken;
+  }
+
+  // A replay opens `loop`, which starts from the checkpoint at index `c`: the signals from before
+  // the loop that the forgotten iterations took are nobody else's.
+  void take_for_forgotten(const Location& loop, std::size_t c) {
+    const json::object& checkpoint = log_[c].body;
+    if (!checkpoint.contains("taken")) {
+      return;
+    }
+    Location taker =
+        child_of(loop, {static_cast<std::uint64_t>(as_int(checkpoint.at("iteration")))});
+    for (const json::value& seq : checkpoint.at("taken").as_array()) {
+      for (std::size_t i = 0; i < log_.size(); ++i) {
+        if (log_[i].event() == "SignalReceived" && log_[i].seq() == as_int(seq) && !log_[i].taker) {
+          log_[i].taker = taker;
+          std::erase(mailbox_, i);
+        }
+      }
+    }
+  }
+
+  // The checkpoint at index `c`, from which a replay starts `loop`, is delivered: what the
+  // forgotten iterations did to the rest of the run is done.
+  void apply_checkpoint(const Location& loop, std::size_t c) {
+    const json::object& body = log_[c].body;
+    std::uint64_t finished = static_cast<std::uint64_t>(as_int(body.at("iteration")));
+    Location writer = child_of(loop, {finished});
+    if (body.contains("set")) {
+      for (const auto& field : body.at("set").as_object()) {
+        writes_.push_back({std::string(field.key()), field.value(), writer});
+      }
+    }
+    if (body.contains("cleared")) {
+      for (const json::value& key : body.at("cleared").as_array()) {
+        writes_.push_back({std::string(key.as_string()), std::nullopt, writer});
+      }
+    }
+    for (std::size_t i = 0; i < c; ++i) {
+      if (log_[i].is_cancel_request() && in_iterations(*log_[i].location, loop, finished)) {
+        ask_again(i, loop);
+      }
+    }
+  }
+
+  // Nobody issues the cancel request at index `i` of a forgotten iteration of `loop`; it was made
+  // all the same, for the oldest command of that id outside the loop that was open then and that
+  // no other request was for.
+  void ask_again(std::size_t i, const Location& loop) {
+    for (std::size_t command = 0; !log_[i].cancels && command < i; ++command) {
+      std::optional<std::size_t> arrival = arrival_of(command);
+      if (may_cancel(i, command) && !below(*log_[command].location, loop) &&
+          !log_[command].cancel_asked && (!arrival || *arrival > i)) {
+        log_[i].cancels = command;
+        log_[command].cancel_asked = true;
       }
     }
   }
@@ -1237,8 +1377,7 @@ class Evaluator {
     return found;
   }
 
-  // --- branches
-  // ------------------------------------------------------------------------------------------------------
+  // --- branches ---
 
   Branch* new_branch(Location location, std::int64_t version, Branch* parent) {
     branches_.push_back({});
@@ -1258,8 +1397,7 @@ class Evaluator {
     }
   }
 
-  // --- the program
-  // ---------------------------------------------------------------------------------------------------
+  // --- the program ---
 
   Task run_program() {
     Flow flow = co_await run_list(program_, Context{root_, false});
@@ -1295,7 +1433,7 @@ class Evaluator {
     }
     if (verb == "branch") {
       std::size_t index = open_branch(*context.branch, version);
-      Branch* branch = new_branch(*log_[index].location, version, context.branch);
+      Branch* branch = new_branch(*log_[index].location, log_[index].version(), context.branch);
       Flow flow = co_await run_branch(step.at(verb).as_array(), Context{branch, context.shielded});
       if (flow.kind == Flow::Kind::kNext) {
         assign(step, flow.value);
@@ -1394,7 +1532,7 @@ class Evaluator {
     std::vector<Branch*> branches;
     for (std::size_t i = 0; i < lists.size(); ++i) {
       std::size_t index = open_branch(*context.branch, version);
-      branches.push_back(new_branch(*log_[index].location, version, context.branch));
+      branches.push_back(new_branch(*log_[index].location, log_[index].version(), context.branch));
     }
     JoinPoint join;
     join.running = lists.size();
@@ -1423,7 +1561,8 @@ class Evaluator {
     request.event = "LoopStarted";
     request.version = version;
     request.fields["state"] = 0;
-    Location loop = *log_[issue(*context.branch, request)].location;
+    std::size_t opened = issue(*context.branch, request);
+    Location loop = *log_[opened].location;
     std::uint64_t times = static_cast<std::uint64_t>(as_int(evaluate_value(step.at("times"))));
     std::uint64_t every = 20;
     if (step.contains("checkpointEvery")) {
@@ -1433,23 +1572,14 @@ class Evaluator {
     std::optional<std::uint64_t> written;  // the iteration that the newest checkpoint stands at
     std::optional<std::size_t> checkpoint = checkpoint_of(loop);
     if (checkpoint) {
-      Waiter waiter;
-      waiter.checkpoint = checkpoint;
-      co_await Block{this, &waiter};
+      take_for_forgotten(loop, *checkpoint);
+      Waiter gate;
+      gate.checkpoint = checkpoint;
+      co_await Block{this, &gate};
+      apply_checkpoint(loop, *checkpoint);
       const json::object& body = log_[*checkpoint].body;
       finished = static_cast<std::uint64_t>(as_int(body.at("iteration")));
       written = finished;
-      Location writer = child_of(loop, {finished});
-      if (body.contains("set")) {
-        for (const auto& field : body.at("set").as_object()) {
-          writes_.push_back({std::string(field.key()), field.value(), writer});
-        }
-      }
-      if (body.contains("cleared")) {
-        for (const json::value& key : body.at("cleared").as_array()) {
-          writes_.push_back({std::string(key.as_string()), std::nullopt, writer});
-        }
-      }
       const json::value* done = body.if_contains("done");
       if (done != nullptr && done->is_bool() && done->as_bool()) {
         check_loop_leftovers(loop, finished);
@@ -1461,7 +1591,8 @@ class Evaluator {
     while (!result && finished < times) {
       std::uint64_t iteration = finished + 1;
       variables_["i"] = Variable{json::value(iteration), nullptr};
-      Branch* branch = new_branch(child_of(loop, {iteration}), version, context.branch);
+      Branch* branch =
+          new_branch(child_of(loop, {iteration}), log_[opened].version(), context.branch);
       branch->loop = loop;
       Flow flow = co_await run_list(step.at("loop").as_array(), Context{branch, context.shielded});
       end_branch(*branch);
@@ -1473,13 +1604,17 @@ class Evaluator {
       if (flow.kind == Flow::Kind::kReturn) {
         result = flow.value;
       } else if (finished < times && finished % every == 0) {
-        write_checkpoint(loop, finished, false, std::nullopt);
+        Waiter gate;
+        gate.checkpoint = write_checkpoint(loop, finished, false, std::nullopt);
+        co_await Block{this, &gate};
         written = finished;
       }
     }
     check_loop_leftovers(loop, finished);
     if (written != finished) {
-      write_checkpoint(loop, finished, true, result);
+      Waiter gate;
+      gate.checkpoint = write_checkpoint(loop, finished, true, result);
+      co_await Block{this, &gate};
     }
     assign(step, result ? *result : json::value(finished));
     co_return Flow::next();
@@ -1689,7 +1824,7 @@ class Evaluator {
     if (future == nullptr || (future->kind != "Task" && future->kind != "Timer")) {
       throw Misuse{"'" + name + "' is no task or timer: it cannot be cancelled"};
     }
-    if (future->complete || future->cancel_asked) {
+    if (future->complete || log_[future->command].cancel_asked) {
       return;
     }
     Request request;
@@ -1704,8 +1839,8 @@ class Evaluator {
       request.event = "TimerCancelRequested";
       request.name = text_of(command, "timerId");
     }
-    future->cancel_asked = true;
-    issue(branch, request);
+    log_[future->command].cancel_asked = true;
+    log_[issue(branch, request)].cancels = future->command;
   }
 
   // The steps that change code under running workflows.
@@ -1717,9 +1852,9 @@ class Evaluator {
     if (!strict()) {
       throw Misuse{verb + " needs strict matching"};
     }
-    std::optional<std::size_t> next = next_recorded(branch);
     Request request;
     if (verb == "check_version") {
+      std::optional<std::size_t> next = next_recorded(branch);
       request.kind = "VersionCheck";
       request.event = "VersionChecked";
       request.version = as_int(step.at("check_version"));
@@ -1742,6 +1877,11 @@ class Evaluator {
     if (step.contains("name")) {
       request.name = text_of(step, "name");
     }
+    if (step.contains("stepKey")) {
+      request.key = text_of(step, "stepKey");
+    }
+    std::optional<std::size_t> next =
+        request.key ? recorded_with_key(branch, *request.key) : next_recorded(branch);
     if (!next) {
       create(branch, {next_whole(branch.location)}, request);
       return true;
@@ -1754,12 +1894,13 @@ class Evaluator {
       violate(*next, "removed: history holds " + entry.kind() + " '" + entry.name() + "'");
     }
     log_[*next].matched = true;
-    branch.cursor = log_[*next].location->back();
+    if (!request.key) {
+      branch.cursor = log_[*next].location->back();
+    }
     return true;
   }
 
-  // --- the end
-  // -------------------------------------------------------------------------------------------------------
+  // --- the end ---
 
   void finish(const Flow& flow, json::object& out) {
     if (flow.kind == Flow::Kind::kThrow) {

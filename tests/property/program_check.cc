@@ -124,6 +124,8 @@ std::string check_try(const json::object& step, Scope& scope, std::vector<Scope>
   }
   // A race is settled by what is awaited, and that may have happened in the body.
   handler.races.clear();
+  // A loop in the body may have written it, or may be gone with what it wrote.
+  handler.vars.erase("i");
   handler.vars["error"] = {};
   if (std::string wrong = check_list(step.at("catch").as_array(), handler, exits); !wrong.empty()) {
     return wrong;

@@ -28,8 +28,12 @@ struct Place {
   bool loops_allowed = true;
   // `return` here would end the program.
   bool at_root = true;
-  // Names of signals that has_signal may look for here.
-  std::string peekable;
+  // An error would be caught.
+  bool in_try = false;
+  // A signal for this loop, or arm, more than for others.
+  std::string signal;
+  // Ends the names of keys and signals that must be this arm's own.
+  std::string own;
 };
 
 class Generator {
@@ -46,7 +50,7 @@ class Generator {
                 .state = weight(6, 70),
                 .branch = weight(3, 45),
                 .join = weight(4, 55),
-                .loop = options.loops ? weight(6, 55) : 0,
+                .loop = options.loops ? weight(9, 75) : 0,
                 .race = weight(5, 60),
                 .all = weight(4, 55),
                 .handler = weight(4, 60),
@@ -59,7 +63,7 @@ class Generator {
                 .check_version = strict ? weight(1, 15) : 0};
     keys_percent_ = rng_.chance(25) ? rng_.between(15, 60) : 0;
     versions_percent_ = rng_.chance(20) ? rng_.between(10, 30) : 0;
-    failures_percent_ = rng_.chance(60) ? rng_.between(10, 40) : 0;
+    failures_percent_ = rng_.chance(60) ? rng_.between(5, 15) : 0;
     // With small pools the same name comes again, which is what the n-th of a kind and name is
     // about.
     names_ = static_cast<std::size_t>(rng_.between(1, 4));
@@ -68,7 +72,7 @@ class Generator {
 
   json::array program() {
     Place place;
-    place.peekable = fresh("q");
+    place.signal = fresh("q");
     json::array steps = list(place, scope_, budget_);
     finish(steps);
     return steps;
@@ -78,8 +82,6 @@ class Generator {
   std::string fresh(const char* prefix) { return prefix + std::to_string(++count_); }
 
   std::string pooled(const char* prefix) { return prefix + std::to_string(rng_.below(names_)); }
-
-  bool settles_operations() const { return options_.restart_safe && weights_.loop > 0; }
 
   std::vector<std::string> names_where(const Scope& scope,
                                        const std::function<bool(const Var&)>& test) const {
@@ -142,7 +144,7 @@ class Generator {
     json::object step;
     if (taken(weights_.run)) {
       step["run"] = pooled("f");
-      if (rng_.chance(failures_percent_)) {
+      if (rng_.chance(place.in_try ? 3 * failures_percent_ : failures_percent_)) {
         step["throws"] = pooled("broken");
       } else if (rng_.chance(85)) {
         step["returns"] = expression(scope);
@@ -182,24 +184,11 @@ class Generator {
   }
 
   std::string signal_name(const Place& place) {
-    return rng_.chance(50) ? place.peekable : pooled("s");
-  }
-
-  // In a program whose checkpoints must not overtake outcomes, waits for an operation at once.
-  void settle(json::array& steps, Scope& scope) {
-    const json::object* last = &steps.back().as_object();
-    if (verb_of(*last) == "v") {
-      last = &last->at("do").as_object();
-    }
-    if (settles_operations() && verb_of(*last) == "run") {
-      const std::string name(last->at("as").as_string());
-      add(steps, {{"await", name}}, scope);
-    }
+    return rng_.chance(50) ? place.signal : pooled("s") + place.own;
   }
 
   void command(json::array& steps, const Place& place, Scope& scope) {
     add(steps, future_step(place, scope, fresh("x")), scope);
-    settle(steps, scope);
   }
 
   void await(json::array& steps, Scope& scope) {
@@ -213,12 +202,7 @@ class Generator {
   std::vector<std::string> some_futures(json::array& steps, const Place& place, Scope& scope,
                                         std::size_t most) {
     while (open_futures(scope).size() < 2) {
-      const std::size_t before = open_futures(scope).size();
       command(steps, place, scope);
-      if (open_futures(scope).size() == before) {
-        // It was an operation that had to be awaited.
-        add(steps, {{"timer", 100}, {"as", fresh("x")}}, scope);
-      }
     }
     std::vector<std::string> open = open_futures(scope);
     for (std::size_t i = open.size(); i > 1; --i) {
@@ -271,7 +255,7 @@ class Generator {
     const std::size_t how = rng_.below(10);
     if (how < 6) {
       add(steps, {{"return", expression(scope)}}, scope);
-    } else if (how < 9 || !place.at_root) {
+    } else if (how < (place.in_try ? 9 : 8) || !place.at_root) {
       add(steps, {{"throw", pooled("thrown")}}, scope);
     } else {
       add(steps, {{"recur", expression(scope)}}, scope);
@@ -295,7 +279,8 @@ class Generator {
     ++inner.depth;
     inner.at_root = false;
     inner.in_join = true;
-    if (options_.restart_safe) {
+    const bool separate = !options_.arms_share_with_loops && inner.loops_allowed && rng_.chance(60);
+    if (!options_.arms_share_with_loops && !separate) {
       inner.loops_allowed = false;
     }
     json::array arms;
@@ -304,7 +289,10 @@ class Generator {
     const int count = rng_.between(1, 3);
     for (int i = 0; i < count; ++i) {
       Scope arm = arm_scope(left);
-      const Scope entry = arm;
+      if (separate) {
+        inner.own = fresh("_");
+        inner.signal = fresh("q");
+      }
       arms.push_back(list(inner, arm, 1 + budget / (count + 1)));
       for (const std::string& name : arm.touched) {
         left.vars.erase(name);
@@ -322,14 +310,8 @@ class Generator {
     ++inner.depth;
     ++inner.loop_depth;
     inner.at_root = false;
-    inner.peekable = fresh("q");
+    inner.signal = fresh("q");
     Scope body = loop_scope(scope);
-    if (options_.restart_safe) {
-      // Whether a cancel was asked for before is not known after a restart.
-      for (auto& [name, var] : body.vars) {
-        var.cancellable = false;
-      }
-    }
     json::array inside = list(inner, body, 1 + budget / 2);
     if (body.reachable && rng_.chance(25)) {
       json::array out{json::object{{"return", expression(body)}}};
@@ -343,7 +325,7 @@ class Generator {
       }
     }
     json::object step{{"loop", std::move(inside)}, {"times", rng_.between(0, 5)}};
-    if (rng_.chance(60)) {
+    if (rng_.chance(70)) {
       step["checkpointEvery"] = rng_.between(1, 3);
     }
     if (rng_.chance(60)) {
@@ -356,7 +338,9 @@ class Generator {
     Place inner = place;
     ++inner.depth;
     Scope body = scope;
+    inner.in_try = true;
     json::array tried = list(inner, body, 1 + budget / 2);
+    inner.in_try = place.in_try;
     if (body.reachable && rng_.chance(30)) {
       await(tried, body);
     }
@@ -369,12 +353,13 @@ class Generator {
       handler.vars.erase(name);
     }
     handler.races.clear();
+    handler.vars.erase("i");
     json::array caught;
     if (rng_.chance(60)) {
       // First of all: another handler may have written it after an await.
       Scope with_error = handler;
       with_error.vars["error"] = {};
-      add(caught, {{"set", pooled("k")}, {"value", json::object{{"$", "error"}}}}, with_error);
+      add(caught, {{"set", pooled("k") + place.own}, {"value", json::object{{"$", "error"}}}}, with_error);
     }
     for (json::value& step : list(inner, handler, rng_.between(0, 1 + budget / 3))) {
       caught.push_back(std::move(step));
@@ -406,11 +391,9 @@ class Generator {
         add(steps, {{"cancelled", true}, {"as", as}}, scope);
         break;
       case 3:
-      case 4: {
-        const bool safe = options_.restart_safe && weights_.loop > 0;
-        add(steps, {{"has_signal", safe ? place.peekable : signal_name(place)}, {"as", as}}, scope);
+      case 4:
+        add(steps, {{"has_signal", signal_name(place)}, {"as", as}}, scope);
         break;
-      }
       default:
         add(steps, {{"drain", signal_name(place)}, {"as", as}}, scope);
         test = json::array{};
@@ -422,17 +405,17 @@ class Generator {
     }
   }
 
-  void state(json::array& steps, Scope& scope) {
+  void state(json::array& steps, const Place& place, Scope& scope) {
     switch (rng_.below(5)) {
       case 0:
-        add(steps, {{"clear", pooled("k")}}, scope);
+        add(steps, {{"clear", pooled("k") + place.own}}, scope);
         break;
       case 1:
       case 2:
-        add(steps, {{"get", pooled("k")}, {"as", fresh("g")}}, scope);
+        add(steps, {{"get", pooled("k") + place.own}, {"as", fresh("g")}}, scope);
         break;
       default:
-        add(steps, {{"set", pooled("k")}, {"value", expression(scope)}}, scope);
+        add(steps, {{"set", pooled("k") + place.own}, {"value", expression(scope)}}, scope);
         break;
     }
   }
@@ -445,7 +428,7 @@ class Generator {
         {w.task + w.run + w.timer + w.promise + w.child + w.signal + 1,
          [&] { command(steps, place, scope); }},
         {open_futures(scope).empty() ? 0 : 12, [&] { await(steps, scope); }},
-        {w.state, [&] { state(steps, scope); }},
+        {w.state, [&] { state(steps, place, scope); }},
         {deep ? 0 : w.branch, [&] { structure_branch(steps, place, scope, budget); }},
         {deep ? 0 : w.join, [&] { structure_join(steps, place, scope, budget); }},
         {deep || !loop_here ? 0 : w.loop, [&] { structure_loop(steps, place, scope, budget); }},
@@ -489,7 +472,11 @@ class Generator {
          [&] {
            const std::vector<std::string> kinds = {"task",  "operation", "timer", "promise",
                                                    "child", "state",     "signal"};
-           add(steps, {{"removed", rng_.pick(kinds)}, {"name", "gone"}}, scope);
+           json::object step{{"removed", rng_.pick(kinds)}, {"name", "gone"}};
+           if (rng_.chance(keys_percent_)) {
+             step["stepKey"] = fresh("key");
+           }
+           add(steps, std::move(step), scope);
          }},
         {w.check_version,
          [&] { add(steps, {{"check_version", rng_.between(1, 3)}, {"as", fresh("n")}}, scope); }},
@@ -510,12 +497,12 @@ class Generator {
 
   json::array list(const Place& place, Scope& scope, int budget) {
     json::array steps;
-    const int wanted = std::min(budget, rng_.between(1, std::max(1, budget)));
+    const int wanted = place.depth == 0 ? budget : rng_.between(1, std::max(1, budget));
     for (int made = 0; made < wanted && scope.reachable && budget_ > 0; ++made) {
       --budget_;
       one_step(steps, place, scope, std::min(budget - made, budget_));
-      if (place.in_join && options_.restart_safe) {
-        // Another arm may have written it.
+      if (place.in_join) {
+        // A loop in another arm may write it.
         scope.vars.erase("i");
       }
     }

@@ -16,11 +16,9 @@ struct GenOptions {
   // "strict", "per_kind" or "by_name": `removed` and `check_version` are for strict only.
   std::string matching = "strict";
   bool loops = true;
-  // Leaves out what may read differently once a loop has forgotten iterations that something
-  // outside them depended on: loops beside other arms of a join, a peek into a mailbox that a loop
-  // empties, a cancel of an outer command in a loop, an operation's outcome not yet delivered when
-  // a checkpoint is written.
-  bool restart_safe = false;
+  // Arms of a join may share state and mailboxes with a loop in another arm. Such programs are valid, but after a
+  // restart they may see what forgotten iterations did at another time than before.
+  bool arms_share_with_loops = true;
 };
 
 boost::json::array generate_program(Rng& rng, const GenOptions& options);

@@ -9,6 +9,7 @@
 
 #include "property/life.h"
 #include "property/program_check.h"
+#include "property/world.h"
 
 namespace pawl::property {
 namespace {
@@ -249,6 +250,10 @@ json::object minimise_scenario(json::object scenario,
     again = false;
     const json::array history = array_of(scenario, "history");
     for (std::size_t i = history.size(); i > 0; --i) {
+      // Anything at the end can go; before it only arrivals, or the log would be refused.
+      if (i < history.size() && !is_arrival(history[i - 1].as_object(), history)) {
+        continue;
+      }
       ++attempts;
       json::object candidate = scenario;
       candidate["history"] = renumbered(replaced(history, i - 1, {}));

@@ -30,7 +30,8 @@ boost::json::object comparable_entry(const boost::json::object& entry);
 boost::json::array minimise_program(boost::json::array program,
                                     const std::function<bool(const boost::json::array&)>& fails);
 
-// The same for a whole scenario: its program and its history. Entries are renumbered.
+// The same for a whole scenario, without forgotten entries: its program and its history, which is
+// renumbered.
 boost::json::object minimise_scenario(boost::json::object scenario,
                                       const std::function<bool(const boost::json::object&)>& fails);
 

@@ -1,0 +1,353 @@
+// How fast the core replays: entries per second, cost per entry over sizes, bytes per entry.
+//
+// Every benchmark lives a whole replay: load the entries, run a program over them through the same
+// calls as an SDK, deliver everything. "Floor" is the limit measured in the same run: reading the
+// same entries once, comparing one name and copying nothing.
+#include <malloc.h>
+
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "replay/machine.h"
+
+namespace {
+
+using namespace pawl;          // NOLINT(google-build-using-namespace)
+using namespace pawl::replay;  // NOLINT(google-build-using-namespace)
+
+constexpr std::string_view kResult = R"({"ok":true,"n":17})";
+
+// Texts that Entry only borrows.
+struct StoredEntry {
+  Entry entry;
+  std::string location;
+  std::string id;
+};
+
+struct StoredLog {
+  std::vector<StoredEntry> entries;
+
+  Entry& add(EntryKind kind, std::string location, std::string_view name, std::string id) {
+    StoredEntry stored;
+    stored.entry.kind = kind;
+    stored.entry.seq = entries.size() + 1;
+    stored.entry.time_ms = 1'700'000'000'000 + static_cast<std::int64_t>(entries.size());
+    stored.entry.name = name;
+    stored.location = std::move(location);
+    stored.id = std::move(id);
+    entries.push_back(std::move(stored));
+    return entries.back().entry;
+  }
+
+  // Prepended to every location: deep ones would otherwise measure how fast memory is read.
+  std::string prefix = "{";
+
+  Log load() const {
+    Log log;
+    log.reserve(entries.size());
+    std::string location = prefix;
+    for (const StoredEntry& stored : entries) {
+      Entry entry = stored.entry;
+      entry.location = stored.location;
+      if (prefix.size() > 1 && stored.entry.kind != EntryKind::kBranchOpened) {
+        location.resize(prefix.size());
+        location += stored.location;
+        entry.location = location;
+      }
+      entry.id = stored.id;
+      if (!log.load(entry)) {
+        std::abort();
+      }
+    }
+    return log;
+  }
+};
+
+const Uuid kRun = *Uuid::parse("a1b2c3d4-e5f6-7890-abcd-ef1234567890");
+
+std::string id_at(const std::string& location) { return uuid5(kRun, location).to_string(); }
+
+std::string place(std::string_view prefix, std::size_t number) {
+  return "{" + std::string(prefix) + std::to_string(number) + "}";
+}
+
+std::unique_ptr<Machine> start(const StoredLog& stored, Matching matching) {
+  RunInfo info;
+  info.run_id = kRun;
+  info.matching = matching;
+  auto machine = Machine::create(std::move(info), stored.load());
+  if (!machine) {
+    std::abort();
+  }
+  return *std::move(machine);
+}
+
+void await_one(Machine& machine, FutureId future) {
+  const std::array<FutureId, 1> futures = {future};
+  const AwaitId await = *machine.begin_await(AwaitMode::kAll, futures, false);
+  while (machine.await_status(await)->state == AwaitState::kBlocked) {
+    if (!*machine.next_delivery()) {
+      std::abort();
+    }
+  }
+  if (!machine.end_await(await)) {
+    std::abort();
+  }
+}
+
+Opened open(Machine& machine, CommandKind kind, BranchId branch, std::string_view name) {
+  CommandRequest request;
+  request.kind = kind;
+  request.branch = branch;
+  request.name = name;
+  const auto opened = machine.open(request);
+  if (!opened) {
+    std::abort();
+  }
+  return *opened;
+}
+
+void report(benchmark::State& state, std::size_t entries, std::size_t bytes) {
+  state.counters["entries/s"] = benchmark::Counter(static_cast<double>(entries),
+                                                   benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["ns/entry"] = benchmark::Counter(
+      static_cast<double>(entries),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["bytes/entry"] = static_cast<double>(bytes) / static_cast<double>(entries);
+}
+
+// --- Operations one after the other: one entry each, the fast path ---
+
+StoredLog operations_log(std::size_t entries) {
+  StoredLog log;
+  for (std::size_t i = 1; i <= entries; ++i) {
+    const std::string location = place("", i);
+    Entry& entry = log.add(EntryKind::kOperationCompleted, location, "charge", id_at(location));
+    entry.has_payload = true;
+    entry.payload = kResult;
+  }
+  return log;
+}
+
+void operations(benchmark::State& state, Matching matching) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored = operations_log(count);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    const auto machine = start(stored, matching);
+    for (std::size_t i = 0; i < count; ++i) {
+      await_one(*machine, open(*machine, CommandKind::kOperation, kRootBranch, "charge").future);
+    }
+    bytes = machine->memory_bytes();
+  }
+  report(state, count, bytes);
+}
+
+// --- Tasks: a command and an arrival each, awaited in turn ---
+
+StoredLog tasks_log(std::size_t entries, std::string_view prefix, bool all_first) {
+  StoredLog log;
+  const std::size_t tasks = entries / 2;
+  const auto command = [&](std::size_t i) {
+    const std::string location = place(prefix, i);
+    log.add(EntryKind::kTaskScheduled, location, "charge", id_at(location));
+  };
+  const auto arrival = [&](std::size_t i) {
+    Entry& entry = log.add(EntryKind::kTaskCompleted, "", "", id_at(place(prefix, i)));
+    entry.has_payload = true;
+    entry.payload = kResult;
+  };
+  if (!prefix.empty()) {
+    log.add(EntryKind::kBranchOpened, "{1}", "", "");
+  }
+  for (std::size_t i = 1; i <= tasks; ++i) {
+    command(i);
+    if (!all_first) {
+      arrival(i);
+    }
+  }
+  for (std::size_t i = 1; all_first && i <= tasks; ++i) {
+    arrival(i % 2 == 0 ? i / 2 : tasks - i / 2);  // Not in the order of the commands.
+  }
+  return log;
+}
+
+void tasks(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored = tasks_log(count, "", false);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    const auto machine = start(stored, Matching::kStrict);
+    for (std::size_t i = 0; i < count / 2; ++i) {
+      await_one(*machine, open(*machine, CommandKind::kTask, kRootBranch, "charge").future);
+    }
+    bytes = machine->memory_bytes();
+  }
+  report(state, count, bytes);
+}
+
+// --- A branch with very many siblings, all open at once ---
+
+void siblings(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored = tasks_log(2 * count, "1, ", true);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    const auto machine = start(stored, Matching::kStrict);
+    const BranchId branch = open(*machine, CommandKind::kBranch, kRootBranch, "").branch;
+    std::vector<FutureId> futures;
+    for (std::size_t i = 0; i < count; ++i) {
+      futures.push_back(open(*machine, CommandKind::kTask, branch, "charge").future);
+    }
+    const AwaitId await = *machine->begin_await(AwaitMode::kAll, futures, false);
+    while (machine->await_status(await)->state == AwaitState::kBlocked) {
+      if (!*machine->next_delivery()) {
+        std::abort();
+      }
+    }
+    if (!machine->close_branch(branch)) {
+      std::abort();
+    }
+    bytes = machine->memory_bytes();
+  }
+  report(state, stored.entries.size(), bytes);
+}
+
+// --- A thousand branches inside each other, the steps at the bottom ---
+
+void deep(benchmark::State& state) {
+  constexpr std::size_t kDepth = 1000;
+  const auto count = static_cast<std::size_t>(state.range(0));
+  StoredLog stored;
+  std::string prefix;
+  for (std::size_t i = 0; i < kDepth; ++i) {
+    stored.add(EntryKind::kBranchOpened, place(prefix, 1), "", "");
+    prefix += "1, ";
+  }
+  for (std::size_t i = 1; i <= count; ++i) {
+    Entry& entry = stored.add(EntryKind::kOperationCompleted, std::to_string(i) + "}", "charge",
+                              id_at(std::to_string(i)));
+    entry.has_payload = true;
+    entry.payload = kResult;
+  }
+  stored.prefix += prefix;
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    const auto machine = start(stored, Matching::kStrict);
+    std::vector<BranchId> branches = {kRootBranch};
+    for (std::size_t i = 0; i < kDepth; ++i) {
+      branches.push_back(open(*machine, CommandKind::kBranch, branches.back(), "").branch);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      await_one(*machine,
+                open(*machine, CommandKind::kOperation, branches.back(), "charge").future);
+    }
+    while (branches.size() > 1) {
+      if (!machine->close_branch(branches.back())) {
+        std::abort();
+      }
+      branches.pop_back();
+    }
+    bytes = machine->memory_bytes();
+  }
+  report(state, stored.entries.size(), bytes);
+}
+
+// --- Many small branches ---
+
+void branches(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0)) / 2;
+  StoredLog stored;
+  for (std::size_t i = 1; i <= count; ++i) {
+    stored.add(EntryKind::kBranchOpened, place("", i), "", "");
+    const std::string location = "{" + std::to_string(i) + ", 1}";
+    Entry& entry = stored.add(EntryKind::kOperationCompleted, location, "charge", id_at(location));
+    entry.has_payload = true;
+    entry.payload = kResult;
+  }
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    const auto machine = start(stored, Matching::kStrict);
+    for (std::size_t i = 0; i < count; ++i) {
+      const BranchId branch = open(*machine, CommandKind::kBranch, kRootBranch, "").branch;
+      await_one(*machine, open(*machine, CommandKind::kOperation, branch, "charge").future);
+      if (!machine->close_branch(branch)) {
+        std::abort();
+      }
+    }
+    bytes = machine->memory_bytes();
+  }
+  report(state, stored.entries.size(), bytes);
+}
+
+// --- New commands, nothing recorded: what a live run pays per step ---
+
+void live(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored;
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    const auto machine = start(stored, Matching::kStrict);
+    for (std::size_t i = 0; i < count; ++i) {
+      const FutureId future = open(*machine, CommandKind::kOperation, kRootBranch, "charge").future;
+      if (!machine->complete_operation(future, OutcomeKind::kValue, kResult)) {
+        std::abort();
+      }
+      await_one(*machine, future);
+    }
+    bytes = machine->memory_bytes();
+  }
+  report(state, count, bytes);
+}
+
+// --- The limit: the same entries, read once ---
+
+void floor(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored = operations_log(count);
+  std::size_t matches = 0;
+  for (auto _ : state) {
+    for (const StoredEntry& entry : stored.entries) {
+      matches += entry.entry.name == "charge" && !entry.id.empty() ? 1 : 0;
+      benchmark::DoNotOptimize(matches);
+    }
+  }
+  report(state, count, count * sizeof(StoredEntry));
+}
+
+void sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+  benchmark->MinWarmUpTime(0.2);
+}
+
+BENCHMARK_CAPTURE(operations, strict, Matching::kStrict)->Apply(sizes);
+BENCHMARK_CAPTURE(operations, per_kind, Matching::kPerKind)->Apply(sizes);
+BENCHMARK_CAPTURE(operations, by_name, Matching::kByName)->Apply(sizes);
+BENCHMARK(tasks)->Apply(sizes);
+BENCHMARK(siblings)->Apply(sizes);
+BENCHMARK(deep)->Apply(sizes);
+BENCHMARK(branches)->Apply(sizes);
+BENCHMARK(live)->Apply(sizes);
+BENCHMARK(floor)->Apply(sizes);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Memory is kept between rounds, as in a worker that replays one run after another; otherwise
+  // large logs would measure how fast the kernel hands out pages.
+  mallopt(M_MMAP_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
+    return 1;
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
