@@ -23,44 +23,54 @@ using namespace pawl::replay;  // NOLINT(google-build-using-namespace)
 
 constexpr std::string_view kResult = R"({"ok":true,"n":17})";
 
-// Texts that Entry only borrows.
-struct StoredEntry {
-  Entry entry;
-  std::string location;
-  std::string id;
-};
-
+// A stored log as a store would hand it out: small rows, their texts in one buffer.
 struct StoredLog {
-  std::vector<StoredEntry> entries;
+  struct Row {
+    EntryKind kind;
+    bool has_result;
+    std::uint8_t location_size;
+    std::uint8_t id_size;
+  };
+  std::vector<Row> rows;
+  std::string texts;
+  // Prepended to the location of everything but branches: a thousand levels.
+  std::string prefix;
 
-  Entry& add(EntryKind kind, std::string location, std::string_view name, std::string id) {
-    StoredEntry stored;
-    stored.entry.kind = kind;
-    stored.entry.seq = entries.size() + 1;
-    stored.entry.time_ms = 1'700'000'000'000 + static_cast<std::int64_t>(entries.size());
-    stored.entry.name = name;
-    stored.location = std::move(location);
-    stored.id = std::move(id);
-    entries.push_back(std::move(stored));
-    return entries.back().entry;
+  void add(EntryKind kind, const std::string& location, const std::string& id, bool has_result) {
+    rows.push_back({kind, has_result, static_cast<std::uint8_t>(location.size()),
+                    static_cast<std::uint8_t>(id.size())});
+    texts += location;
+    texts += id;
   }
-
-  // Prepended to every location: deep ones would otherwise measure how fast memory is read.
-  std::string prefix = "{";
 
   Log load() const {
     Log log;
-    log.reserve(entries.size());
+    log.reserve(rows.size());
     std::string location = prefix;
-    for (const StoredEntry& stored : entries) {
-      Entry entry = stored.entry;
-      entry.location = stored.location;
-      if (prefix.size() > 1 && stored.entry.kind != EntryKind::kBranchOpened) {
-        location.resize(prefix.size());
-        location += stored.location;
+    const char* text = texts.data();
+    std::uint64_t seq = 0;
+    for (const Row& row : rows) {
+      Entry entry;
+      entry.kind = row.kind;
+      entry.seq = ++seq;
+      entry.time_ms = 1'700'000'000'000 + static_cast<std::int64_t>(seq);
+      entry.location = {text, row.location_size};
+      text += row.location_size;
+      entry.id = {text, row.id_size};
+      text += row.id_size;
+      if (!prefix.empty()) {
+        // Branches open one below the other, everything else stands in the last of them.
+        const std::size_t depth =
+            row.kind == EntryKind::kBranchOpened ? seq - 1 : prefix.size() / 3;
+        location.assign(prefix, 0, 1 + 3 * depth);
+        location += entry.location;
         entry.location = location;
       }
-      entry.id = stored.id;
+      const bool is_step =
+          traits(row.kind).role == EntryRole::kCommand && row.kind != EntryKind::kBranchOpened;
+      entry.name = is_step ? "charge" : "";
+      entry.has_payload = row.has_result;
+      entry.payload = row.has_result ? kResult : "";
       if (!log.load(entry)) {
         std::abort();
       }
@@ -128,9 +138,7 @@ StoredLog operations_log(std::size_t entries) {
   StoredLog log;
   for (std::size_t i = 1; i <= entries; ++i) {
     const std::string location = place("", i);
-    Entry& entry = log.add(EntryKind::kOperationCompleted, location, "charge", id_at(location));
-    entry.has_payload = true;
-    entry.payload = kResult;
+    log.add(EntryKind::kOperationCompleted, location, id_at(location), true);
   }
   return log;
 }
@@ -156,15 +164,13 @@ StoredLog tasks_log(std::size_t entries, std::string_view prefix, bool all_first
   const std::size_t tasks = entries / 2;
   const auto command = [&](std::size_t i) {
     const std::string location = place(prefix, i);
-    log.add(EntryKind::kTaskScheduled, location, "charge", id_at(location));
+    log.add(EntryKind::kTaskScheduled, location, id_at(location), false);
   };
   const auto arrival = [&](std::size_t i) {
-    Entry& entry = log.add(EntryKind::kTaskCompleted, "", "", id_at(place(prefix, i)));
-    entry.has_payload = true;
-    entry.payload = kResult;
+    log.add(EntryKind::kTaskCompleted, "", id_at(place(prefix, i)), true);
   };
   if (!prefix.empty()) {
-    log.add(EntryKind::kBranchOpened, "{1}", "", "");
+    log.add(EntryKind::kBranchOpened, "{1}", "", false);
   }
   for (std::size_t i = 1; i <= tasks; ++i) {
     command(i);
@@ -216,7 +222,7 @@ void siblings(benchmark::State& state) {
     }
     bytes = machine->memory_bytes();
   }
-  report(state, stored.entries.size(), bytes);
+  report(state, stored.rows.size(), bytes);
 }
 
 // --- A thousand branches inside each other, the steps at the bottom ---
@@ -225,18 +231,15 @@ void deep(benchmark::State& state) {
   constexpr std::size_t kDepth = 1000;
   const auto count = static_cast<std::size_t>(state.range(0));
   StoredLog stored;
-  std::string prefix;
+  stored.prefix = "{";
   for (std::size_t i = 0; i < kDepth; ++i) {
-    stored.add(EntryKind::kBranchOpened, place(prefix, 1), "", "");
-    prefix += "1, ";
+    stored.add(EntryKind::kBranchOpened, "1}", "", false);
+    stored.prefix += "1, ";
   }
   for (std::size_t i = 1; i <= count; ++i) {
-    Entry& entry = stored.add(EntryKind::kOperationCompleted, std::to_string(i) + "}", "charge",
-                              id_at(std::to_string(i)));
-    entry.has_payload = true;
-    entry.payload = kResult;
+    stored.add(EntryKind::kOperationCompleted, std::to_string(i) + "}", id_at(std::to_string(i)),
+               true);
   }
-  stored.prefix += prefix;
   std::size_t bytes = 0;
   for (auto _ : state) {
     const auto machine = start(stored, Matching::kStrict);
@@ -256,7 +259,7 @@ void deep(benchmark::State& state) {
     }
     bytes = machine->memory_bytes();
   }
-  report(state, stored.entries.size(), bytes);
+  report(state, stored.rows.size(), bytes);
 }
 
 // --- Many small branches ---
@@ -265,11 +268,9 @@ void branches(benchmark::State& state) {
   const auto count = static_cast<std::size_t>(state.range(0)) / 2;
   StoredLog stored;
   for (std::size_t i = 1; i <= count; ++i) {
-    stored.add(EntryKind::kBranchOpened, place("", i), "", "");
+    stored.add(EntryKind::kBranchOpened, place("", i), "", false);
     const std::string location = "{" + std::to_string(i) + ", 1}";
-    Entry& entry = stored.add(EntryKind::kOperationCompleted, location, "charge", id_at(location));
-    entry.has_payload = true;
-    entry.payload = kResult;
+    stored.add(EntryKind::kOperationCompleted, location, id_at(location), true);
   }
   std::size_t bytes = 0;
   for (auto _ : state) {
@@ -283,7 +284,7 @@ void branches(benchmark::State& state) {
     }
     bytes = machine->memory_bytes();
   }
-  report(state, stored.entries.size(), bytes);
+  report(state, stored.rows.size(), bytes);
 }
 
 // --- New commands, nothing recorded: what a live run pays per step ---
@@ -313,12 +314,14 @@ void floor(benchmark::State& state) {
   const StoredLog stored = operations_log(count);
   std::size_t matches = 0;
   for (auto _ : state) {
-    for (const StoredEntry& entry : stored.entries) {
-      matches += entry.entry.name == "charge" && !entry.id.empty() ? 1 : 0;
+    const char* text = stored.texts.data();
+    for (const StoredLog::Row& row : stored.rows) {
+      matches += *text == '{' && row.kind == EntryKind::kOperationCompleted ? 1 : 0;
+      text += row.location_size + row.id_size;
       benchmark::DoNotOptimize(matches);
     }
   }
-  report(state, count, count * sizeof(StoredEntry));
+  report(state, count, stored.texts.size() + count * sizeof(StoredLog::Row));
 }
 
 void sizes(benchmark::internal::Benchmark* benchmark) {

@@ -33,6 +33,12 @@ std::uint64_t place_hash(BranchId branch, const Coordinate& coordinate) {
   return hash;
 }
 
+// Nothing can arrive for a whole operation or a cancel request.
+bool can_be_completed(EntryKind kind) {
+  return kind != EntryKind::kOperationCompleted && kind != EntryKind::kOperationFailed &&
+         kind != EntryKind::kTaskCancelRequested && kind != EntryKind::kTimerCancelRequested;
+}
+
 std::uint64_t id_hash(CommandKind kind, std::string_view id) {
   return fast_hash(id, static_cast<std::uint64_t>(kind) + 1);
 }
@@ -84,8 +90,11 @@ Result<void> Log::load(const Entry& entry) {
   switch (known->role) {
     case EntryRole::kCommand:
       if (known->command == CommandKind::kOperation && entry.kind != EntryKind::kOperationStarted &&
-          !entry.id.empty() && is_started_operation(entry.id)) {
-        return load_arrival(entry);
+          !entry.id.empty() && started_operations_ > 0) {
+        PAWL_TRY(settle());
+        if (is_started_operation(entry.id)) {
+          return load_arrival(entry);
+        }
       }
       return load_command(entry);
     case EntryRole::kArrival:
@@ -138,6 +147,7 @@ Result<Log::Place> Log::resolve(const Entry& entry) {
         gone.head = place.coordinate.head();
         gone.tail = store_tail(place.coordinate);
         below = add_branch(gone);
+        ++lost_openers_;
       }
       if (below == kNoBranch) {
         std::vector<Coordinate> path = location(place.branch).coordinates();
@@ -178,29 +188,91 @@ Result<void> Log::load_command(const Entry& entry) {
     return corrupt(entry, "step key '" + std::string(entry.step_key) +
                               "' is there twice in branch " + location(place.branch).to_string());
   }
-  append_command(entry, place.branch, place.coordinate);
+  const RecordId id = append_record(entry, place.branch, place.coordinate);
+  if (!entry.id.empty() && can_be_completed(entry.kind)) {
+    return defer(id, traits(entry.kind).command, entry.id);
+  }
   return {};
 }
 
 Result<void> Log::load_arrival(const Entry& entry) {
   const CommandKind kind = traits(entry.kind).command;
-  RecordId command = kNoRecord;
-  std::string wanted;
   if (kind == CommandKind::kSignal) {
     PAWL_TRY_ASSIGN(const Place place, resolve(entry));
-    command = find_wait(place.branch, place.coordinate);
-    wanted = "signal wait at " + std::string(entry.location);
-  } else if (kind == CommandKind::kChildWorkflow && entry.id.empty()) {
-    command = find_child_by_name(entry.name);
-    wanted = "child named '" + std::string(entry.name) + "'";
-  } else {
-    command = find_command(kind, entry.id);
-    wanted = std::string(step_name(kind)) + " with id '" + std::string(entry.id) + "'";
+    const RecordId wait = find_wait(place.branch, place.coordinate);
+    return link_arrival(append_plain(entry, kNoRecord), wait,
+                        "signal wait at " + std::string(entry.location));
   }
+  if (kind == CommandKind::kChildWorkflow && entry.id.empty()) {
+    PAWL_TRY(settle());
+    const RecordId child = find_child_by_name(entry.name);
+    return link_arrival(append_plain(entry, kNoRecord), child,
+                        "child named '" + std::string(entry.name) + "'");
+  }
+  return defer(append_plain(entry, kNoRecord), kind, entry.id);
+}
+
+Result<void> Log::link_arrival(RecordId id, RecordId command, const std::string& wanted) {
   if (command == kNoRecord) {
-    return corrupt(entry, "no " + wanted + " was opened before it");
+    return make_error(ErrorCode::kCorruptLog, "entry " + std::to_string(records_[id].seq) + " (" +
+                                                  std::string(traits(records_[id].kind).event) +
+                                                  "): no " + wanted + " was opened before it");
   }
-  append_plain(entry, command);
+  records_[id].link = command;
+  if (is_open(records_[command])) {
+    records_[command].link = id;
+  } else {
+    second_arrivals_.push_back(id);
+  }
+  return {};
+}
+
+Result<void> Log::defer(RecordId id, CommandKind kind, std::string_view text) {
+  if (text.size() > Deferred::kIdMax) {
+    PAWL_TRY(settle());
+    if (records_[id].is_command) {
+      index_id(id, kind, id_hash(kind, text), text);
+      return {};
+    }
+    return link_arrival(id, find_id(kind, id_hash(kind, text), text),
+                        std::string(step_name(kind)) + " with id '" + std::string(text) + "'");
+  }
+  if (deferred_count_ == deferred_.size()) {
+    PAWL_TRY(settle_one());
+  }
+  Deferred& deferred = deferred_[(first_deferred_ + deferred_count_) % deferred_.size()];
+  deferred.record = id;
+  deferred.kind = kind;
+  deferred.id_size = static_cast<std::uint8_t>(text.size());
+  deferred.hash = id_hash(kind, text);
+  std::copy(text.begin(), text.end(), deferred.id.begin());
+  ++deferred_count_;
+  id_index_.prefetch(deferred.hash);
+  return {};
+}
+
+Result<void> Log::settle_one() {
+  const Deferred& deferred = deferred_[first_deferred_];
+  first_deferred_ = (first_deferred_ + 1) % deferred_.size();
+  --deferred_count_;
+  const std::string_view id(deferred.id.data(), deferred.id_size);
+  if (records_[deferred.record].is_command) {
+    index_id(deferred.record, deferred.kind, deferred.hash, id);
+    return {};
+  }
+  const RecordId command = find_id(deferred.kind, deferred.hash, id);
+  if (command == kNoRecord) {
+    return link_arrival(
+        deferred.record, command,
+        std::string(step_name(deferred.kind)) + " with id '" + std::string(id) + "'");
+  }
+  return link_arrival(deferred.record, command, "");
+}
+
+Result<void> Log::settle() {
+  while (deferred_count_ > 0) {
+    PAWL_TRY(settle_one());
+  }
   return {};
 }
 
@@ -214,10 +286,12 @@ Result<void> Log::load_checkpoint(const Entry& entry) {
     return corrupt(entry, "no loop was started at " + std::string(entry.location) + " before it");
   }
   append_plain(entry, branches_[loop].opener, loop);
+  ++checkpoint_count_;
   return {};
 }
 
 Result<void> Log::finish_loading() {
+  PAWL_TRY(settle());
   loaded_count_ = static_cast<RecordId>(records_.size());
   PAWL_TRY(check_gaps());
   PAWL_TRY(mark_forgotten());
@@ -264,18 +338,22 @@ Result<void> Log::check_gaps() const {
 }
 
 Result<void> Log::mark_forgotten() {
+  if (checkpoint_count_ == 0 && lost_openers_ == 0) {
+    return {};
+  }
   for (RecordId id = 0; id < loaded_count_; ++id) {
     const Record& record = records_[id];
     if (record.kind != EntryKind::kLoopCheckpointed) {
       continue;
     }
-    Branch& loop = branches_[record.branch];
-    loop.covered = std::max(loop.covered, checkpoint(record)->iteration);
+    Ordinate& covered = loop_spans_[record.branch].covered;
+    covered = std::max(covered, checkpoint(record)->iteration);
   }
   for (BranchId id = 1; id < branches_.size(); ++id) {
     Branch& branch = branches_[id];  // Parents come before their children.
     const Branch& parent = branches_[branch.parent];
-    branch.forgotten = parent.forgotten || (branch.is_iteration && branch.head <= parent.covered);
+    branch.forgotten = parent.forgotten ||
+                       (branch.is_iteration && branch.head <= covered_iterations(branch.parent));
   }
   for (Record& record : records_) {
     if (record.is_command) {
@@ -306,8 +384,8 @@ Result<void> Log::order_commands() {
   }
   for (Branch& branch : branches_) {
     if (branch.is_iteration && branch.recorded_count > 0) {
-      Branch& loop = branches_[branch.parent];
-      loop.last_recorded = std::max(loop.last_recorded, branch.head);
+      Ordinate& last = loop_spans_[branch.parent].last_recorded;
+      last = std::max(last, branch.head);
     }
     branch.first_recorded = total;
     total += branch.recorded_count;
@@ -382,6 +460,15 @@ Record Log::make_record(const Entry& entry) {
 }
 
 RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordinate& coordinate) {
+  const RecordId id = append_record(entry, branch, coordinate);
+  if (!entry.id.empty() && can_be_completed(entry.kind)) {
+    const CommandKind kind = traits(entry.kind).command;
+    index_id(id, kind, id_hash(kind, entry.id), entry.id);
+  }
+  return id;
+}
+
+RecordId Log::append_record(const Entry& entry, BranchId branch, const Coordinate& coordinate) {
   const auto id = static_cast<RecordId>(records_.size());
   Record record = make_record(entry);
   record.is_command = true;
@@ -400,18 +487,14 @@ RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordina
     }
   }
   records_.push_back(record);
+  ++command_count_;
   reserve_place(branch, coordinate);
-  // Nothing can arrive for a whole operation or a cancel request.
-  const bool can_be_completed = entry.kind != EntryKind::kOperationCompleted &&
-                                entry.kind != EntryKind::kOperationFailed &&
-                                entry.kind != EntryKind::kTaskCancelRequested &&
-                                entry.kind != EntryKind::kTimerCancelRequested;
-  if (!entry.id.empty() && can_be_completed) {
-    index_id(id, entry.id);
-  }
   switch (entry.kind) {
     case EntryKind::kChildWorkflowInitiated:
       index_child_name(id);
+      break;
+    case EntryKind::kOperationStarted:
+      ++started_operations_;
       break;
     case EntryKind::kSignalAwaited:
       wait_index_.insert(place_hash(branch, coordinate), id);
@@ -451,9 +534,7 @@ std::uint32_t Log::store_tail(const Coordinate& coordinate) {
   return static_cast<std::uint32_t>(tails_.size() - 1);
 }
 
-void Log::index_id(RecordId id, std::string_view text) {
-  const CommandKind kind = traits(records_[id].kind).command;
-  const std::uint64_t hash = id_hash(kind, text);
+void Log::index_id(RecordId id, CommandKind kind, std::uint64_t hash, std::string_view text) {
   const std::uint32_t* same = id_index_.find(hash, [&](std::uint32_t other) {
     return traits(records_[other].kind).command == kind && id_equals(records_[other], text);
   });
@@ -495,7 +576,7 @@ void Log::open_branch(BranchId parent, const Coordinate& coordinate, RecordId op
   branch.tail = records_[opener].tail;
   branch.opener = opener;
   branch.is_loop = is_loop;
-  add_branch(branch);
+  records_[opener].number = add_branch(branch);
 }
 
 BranchId Log::add_branch(Branch branch) {
@@ -529,8 +610,14 @@ BranchId Log::enter_iteration(BranchId loop, Ordinate iteration) {
   return add_branch(branch);
 }
 
+Ordinate Log::covered_iterations(BranchId loop) const {
+  const auto span = loop_spans_.find(loop);
+  return span == loop_spans_.end() ? 0 : span->second.covered;
+}
+
 BranchId Log::recorded_iteration_after(BranchId loop, Ordinate iteration) const {
-  if (branches_[loop].last_recorded <= iteration) {
+  const auto span = loop_spans_.find(loop);
+  if (span == loop_spans_.end() || span->second.last_recorded <= iteration) {
     return kNoBranch;
   }
   BranchId first = kNoBranch;
@@ -642,7 +729,11 @@ RecordId Log::first_open(const std::deque<RecordId>& candidates) const {
 }
 
 RecordId Log::find_command(CommandKind kind, std::string_view id) {
-  const std::uint32_t* found = id_index_.find(id_hash(kind, id), [&](std::uint32_t other) {
+  return find_id(kind, id_hash(kind, id), id);
+}
+
+RecordId Log::find_id(CommandKind kind, std::uint64_t hash, std::string_view id) {
+  const std::uint32_t* found = id_index_.find(hash, [&](std::uint32_t other) {
     return traits(records_[other].kind).command == kind && id_equals(records_[other], id);
   });
   if (found == nullptr) {
@@ -702,6 +793,10 @@ RecordId Log::find_by_key(BranchId branch, std::string_view key) {
 }
 
 bool Log::is_started_operation(std::string_view operation_id) {
+  if (started_operations_ == 0) {
+    return false;
+  }
+  PAWL_CHECK(deferred_count_ == 0);
   const RecordId found = find_command(CommandKind::kOperation, operation_id);
   return found != kNoRecord && records_[found].kind == EntryKind::kOperationStarted;
 }

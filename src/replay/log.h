@@ -3,6 +3,7 @@
 // Not thread-safe. Filled by load() once, then extended by append() while the run goes on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -32,7 +33,8 @@ inline constexpr BranchId kNoBranch = 0xffffffffU;
 struct Record {
   std::uint64_t seq = 0;
   std::int64_t time_ms = 0;
-  std::int64_t number = 0;
+  std::int64_t number =
+      0;  // durationMs or timeoutMs. BranchOpened, LoopStarted: the node it opened.
   std::uint64_t input_digest = 0;
   Ordinate head = 0;  // With `tail`: the coordinate of a command in its branch.
   TextRef id;
@@ -54,17 +56,15 @@ struct Record {
   bool forgotten : 1 = false;  // In a finished iteration below a checkpoint.
 };
 
-// A node of the structure: the root, a branch, a loop (whose children are its iterations), an
+// A node of the structure: the root, a branch, a loop (its children are its iterations), an
 // iteration.
 struct Branch {
+  Ordinate head = 0;       // With `tail`: its coordinate in the parent.
+  Ordinate last_head = 0;  // The highest whole number given away below it.
   BranchId parent = kNoBranch;
   BranchId loop = kNoBranch;    // The nearest loop node at or above this one.
   RecordId opener = kNoRecord;  // BranchOpened or LoopStarted.
-  std::uint32_t tail = 0;       // With `head`: its coordinate in the parent.
-  Ordinate head = 0;
-  Ordinate last_head = 0;            // The highest whole number given away below it.
-  Ordinate covered = 0;              // Loops: iterations that loaded checkpoints stand for.
-  Ordinate last_recorded = 0;        // Loops: the last iteration with recorded commands.
+  std::uint32_t tail = 0;
   std::uint32_t first_recorded = 0;  // Its commands in Log::recorded().
   std::uint32_t recorded_count = 0;
   bool is_loop : 1 = false;
@@ -90,6 +90,8 @@ class Log {
   // Adds the next entry of a stored log. Names are checked against the invariants; kCorruptLog or
   // kMalformedInput name the entry.
   Result<void> load(const Entry& entry);
+  // Looks up now what load() may have put off; an error of an earlier entry comes out here.
+  Result<void> settle();
   // Ends loading: checks what needs the whole log, and orders the commands of each branch.
   Result<void> finish_loading();
 
@@ -106,6 +108,10 @@ class Log {
   const Record& operator[](RecordId id) const { return records_[id]; }
   Record& operator[](RecordId id) { return records_[id]; }
 
+  std::size_t command_count() const { return command_count_; }
+  bool has_checkpoints() const { return checkpoint_count_ > 0; }
+  // Loaded arrivals for a command that was complete already.
+  const std::vector<RecordId>& second_arrivals() const { return second_arrivals_; }
   // The outcome of the workflow function, if the loaded log holds one.
   RecordId end_record() const { return end_record_; }
 
@@ -114,9 +120,15 @@ class Log {
 
   const Branch& branch(BranchId id) const { return branches_[id]; }
   std::size_t branch_count() const { return branches_.size(); }
-  // The node below `parent` at this coordinate: of a branch or loop, or an iteration (made if new).
+  // The node that a BranchOpened or LoopStarted opened.
+  BranchId opened_branch(const Record& record) const {
+    return static_cast<BranchId>(record.number);
+  }
+  // The node below `parent` at this coordinate; kNoBranch if none.
   BranchId child_branch(BranchId parent, const Coordinate& coordinate) const;
   BranchId enter_iteration(BranchId loop, Ordinate iteration);
+  // How many iterations of a loop its loaded checkpoints stand for.
+  Ordinate covered_iterations(BranchId loop) const;
   // The first iteration after `iteration` that has recorded commands; kNoBranch if none.
   BranchId recorded_iteration_after(BranchId loop, Ordinate iteration) const;
   // True also for the ancestor itself.
@@ -174,6 +186,17 @@ class Log {
     std::uint32_t checkpoint = 0;  // 1-based position in checkpoints_.
   };
 
+  // A command to be indexed by its id, or an arrival to be linked by it. Put off for a moment, so
+  // that the memory it needs is there by then: with millions of entries that is most of the cost.
+  struct Deferred {
+    static constexpr std::size_t kIdMax = 40;
+    RecordId record = kNoRecord;
+    CommandKind kind{};
+    std::uint8_t id_size = 0;
+    std::uint64_t hash = 0;
+    std::array<char, kIdMax> id{};
+  };
+
   struct Place {
     BranchId branch = kRootBranch;
     Coordinate coordinate = Coordinate::before_first();
@@ -185,10 +208,15 @@ class Log {
   Result<void> load_arrival(const Entry& entry);
   Result<void> load_checkpoint(const Entry& entry);
   Record make_record(const Entry& entry);
+  RecordId append_record(const Entry& entry, BranchId branch, const Coordinate& coordinate);
   void open_branch(BranchId parent, const Coordinate& coordinate, RecordId opener, bool is_loop);
   BranchId add_branch(Branch branch);
-  void index_id(RecordId id, std::string_view text);
+  void index_id(RecordId id, CommandKind kind, std::uint64_t hash, std::string_view text);
+  Result<void> defer(RecordId id, CommandKind kind, std::string_view text);
+  Result<void> settle_one();
+  Result<void> link_arrival(RecordId id, RecordId command, const std::string& wanted);
   void index_child_name(RecordId id);
+  RecordId find_id(CommandKind kind, std::uint64_t hash, std::string_view id);
   std::uint32_t store_tail(const Coordinate& coordinate);
   int compare_places(const Record& a, const Record& b) const;
   bool is_at(Ordinate head, std::uint32_t tail, const Coordinate& coordinate) const;
@@ -206,6 +234,20 @@ class Log {
   std::vector<std::vector<Ordinate>> tails_;  // 0: empty.
   std::vector<RecordId> ordered_;             // Loaded commands by branch and location.
   std::deque<Checkpoint> checkpoints_;
+  std::array<Deferred, 32> deferred_;
+  std::size_t first_deferred_ = 0;
+  std::size_t deferred_count_ = 0;
+  std::size_t started_operations_ = 0;
+  std::size_t command_count_ = 0;
+  // Of loops, by node, in the loaded log.
+  struct LoopSpan {
+    Ordinate covered = 0;        // Iterations that checkpoints stand for.
+    Ordinate last_recorded = 0;  // The last iteration with recorded commands.
+  };
+  std::map<BranchId, LoopSpan> loop_spans_;
+  std::size_t checkpoint_count_ = 0;  // Loaded ones.
+  std::size_t lost_openers_ = 0;      // Branches whose opener is not in the log.
+  std::vector<RecordId> second_arrivals_;
   FlatIndex branch_index_;
   FlatIndex id_index_;
   FlatIndex child_name_index_;

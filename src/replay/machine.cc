@@ -98,10 +98,16 @@ Machine::Machine(RunInfo info, Log log)
       time_ms_(info_.started_at_ms),
       now_ms_(info_.started_at_ms) {
   open_scope_at(kRootBranch, 1);
-  std::size_t futures = 1;
+  futures_.reserve(log_.command_count() + 1);
+  awaits_.reserve(log_.command_count() + 1);
+  for (const RecordId id : log_.second_arrivals()) {
+    second_arrivals_[log_[id].link].push_back(id);
+  }
+  if (!log_.has_checkpoints()) {
+    return;
+  }
   for (RecordId id = 0; id < log_.loaded_count(); ++id) {
     const Record& record = log_[id];
-    futures += record.is_command && has_outcome(traits(record.kind).command) ? 1 : 0;
     if (record.kind == EntryKind::kLoopCheckpointed) {
       loaded_checkpoints_[record.branch].push_back(id);
     } else if (record.forgotten && survives_forgetting(record.kind)) {
@@ -111,17 +117,13 @@ Machine::Machine(RunInfo info, Log log)
       for (BranchId branch = record.branch; branch != kRootBranch;
            branch = log_.branch(branch).parent) {
         const Branch& node = log_.branch(branch);
-        if (node.is_iteration && node.head <= log_.branch(node.parent).covered) {
+        if (node.is_iteration && node.head <= log_.covered_iterations(node.parent)) {
           loop = node.parent;
         }
       }
       survivors_[loop].push_back(id);
-    } else if (!record.is_command && record.link != kNoRecord && log_[record.link].link != id) {
-      second_arrivals_[record.link].push_back(id);
     }
   }
-  futures_.reserve(futures);
-  awaits_.reserve(futures);
 }
 
 // --- Checks ------------------------------------------------------------------------------------
@@ -340,11 +342,11 @@ Result<Opened> Machine::take_effect(RecordId id, const CommandRequest& request) 
       break;
     }
     case CommandKind::kBranch:
-      opened.branch = log_.child_branch(record.branch, log_.coordinate(record));
+      opened.branch = log_.opened_branch(record);
       open_scope_at(opened.branch, record.version);
       break;
     case CommandKind::kLoop:
-      opened.branch = log_.child_branch(record.branch, log_.coordinate(record));
+      opened.branch = log_.opened_branch(record);
       start_loop(opened.branch, id, opened.future, request.checkpoint_every);
       break;
     case CommandKind::kCompensation:

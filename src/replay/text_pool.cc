@@ -1,5 +1,6 @@
 #include "replay/text_pool.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -24,8 +25,8 @@ TextRef TextPool::add(std::string_view text) {
       chunks_.push_back(std::move(chunk));
       return ref;
     }
-    // The first chunk is small: most runs are.
-    const std::size_t size = chunks_.empty() ? kChunkBytes / 16 : kChunkBytes;
+    // In proportion to what is there: most runs are small.
+    const std::size_t size = std::clamp(chunk_bytes_ / 4, kChunkBytes / 32, kChunkBytes);
     chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
     chunk_bytes_ += size;
     next_ = chunks_.back().get();

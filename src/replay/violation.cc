@@ -28,7 +28,7 @@ std::string Violation::render() const {
     if (!value.empty()) {
       text += "\n  ";
       text += title;
-      text.append(title.size() < 14 ? 14 - title.size() : 1, ' ');
+      text.append(title.size() < 16 ? 16 - title.size() : 1, ' ');
       text += value;
     }
   };

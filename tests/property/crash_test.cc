@@ -2,6 +2,8 @@
 // that stops after any single entry of its log and starts again appends exactly what it would have
 // appended.
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -131,7 +133,7 @@ std::optional<Failure> crash_in_turn(const Turn& turn, const std::string& matchi
     const bool restarted = has_checkpoint(added, 0, count);
     if (!known && restarted) {
       if (has_checkpoint(added, count, added.size())) {
-        ++seen["crashes left out: unknown which checkpoint took a signal"];
+        ++seen["crashes left out, unknown which checkpoint moved what"];
         continue;
       }
       moved = forgotten;

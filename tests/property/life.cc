@@ -1,6 +1,7 @@
 #include "property/life.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -53,6 +54,21 @@ std::string place_of(const json::object& entry, const json::array& log) {
     }
   }
   return "";
+}
+
+// The locations of the commands that a request to cancel may be for.
+std::vector<std::string> targets_of(const json::object& request, const json::array& log) {
+  const bool task = event_of(request) == "TaskCancelRequested";
+  const char* id = task ? "taskExecutionId" : "timerId";
+  std::vector<std::string> targets;
+  for (const json::value& value : log) {
+    const json::object& entry = value.as_object();
+    if (event_of(entry) == (task ? "TaskScheduled" : "TimerStarted") &&
+        text_field(entry, id) == text_field(request, id)) {
+      targets.push_back(text_field(entry, "location"));
+    }
+  }
+  return targets;
 }
 
 }  // namespace
@@ -131,18 +147,28 @@ bool split_forgotten(const json::array& history, const json::array& entries,
       split[checkpoints.front()].push_back(seq);
       continue;
     }
-    const std::string place = place_of(entry, log);
-    if (place.empty()) {
+    std::vector<std::string> places = {place_of(entry, log)};
+    if (event_of(entry).ends_with("CancelRequested")) {
+      // Stays as long as what it is for: goes with a loop that holds both.
+      const std::vector<std::string> targets = targets_of(entry, log);
+      if (targets.size() != 1) {
+        return false;
+      }
+      places.push_back(targets.front());
+    }
+    if (places.front().empty()) {
       return false;
     }
     bool placed = false;
     for (std::size_t i : checkpoints) {
       const json::object& checkpoint = entries[i].as_object();
       const std::string loop = text_field(checkpoint, "loop");
-      const std::int64_t iteration = iteration_of(place, loop);
-      const bool inside =
-          iteration > 0 && iteration <= checkpoint.at("iteration").to_number<std::int64_t>();
-      const bool replaced = event_of(entry) == "LoopCheckpointed" && place == loop;
+      const std::int64_t finished = checkpoint.at("iteration").to_number<std::int64_t>();
+      const bool inside = std::all_of(places.begin(), places.end(), [&](const std::string& place) {
+        const std::int64_t iteration = iteration_of(place, loop);
+        return iteration > 0 && iteration <= finished;
+      });
+      const bool replaced = event_of(entry) == "LoopCheckpointed" && places.front() == loop;
       if (seq < seq_of(checkpoint) && (inside || replaced)) {
         split[i].push_back(seq);
         placed = true;

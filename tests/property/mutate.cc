@@ -1,6 +1,7 @@
 #include "property/mutate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -473,7 +474,8 @@ std::optional<Mutation> mutate(Rng& rng, MutationKind kind, const json::array& p
       if (copy.contains("stepKey")) {
         copy["stepKey"] = "duplicate";
       }
-      // Behind a branch or loop that may have thrown, what is recorded next may come from a handler.
+      // Behind a branch or loop that may have thrown, what is recorded next may come from a
+      // handler.
       const bool goes_on = verb_of(step) != "branch" && verb_of(step) != "loop";
       mutation.violation_at =
           expectation.first_difference(*list, at, 2, [&](std::vector<Issued>& issued) {

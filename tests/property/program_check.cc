@@ -1,6 +1,7 @@
 #include "property/program_check.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace pawl::property {
 namespace {

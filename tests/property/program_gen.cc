@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <initializer_list>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -359,7 +359,8 @@ class Generator {
       // First of all: another handler may have written it after an await.
       Scope with_error = handler;
       with_error.vars["error"] = {};
-      add(caught, {{"set", pooled("k") + place.own}, {"value", json::object{{"$", "error"}}}}, with_error);
+      add(caught, {{"set", pooled("k") + place.own}, {"value", json::object{{"$", "error"}}}},
+          with_error);
     }
     for (json::value& step : list(inner, handler, rng_.between(0, 1 + budget / 3))) {
       caught.push_back(std::move(step));

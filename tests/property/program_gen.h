@@ -16,8 +16,9 @@ struct GenOptions {
   // "strict", "per_kind" or "by_name": `removed` and `check_version` are for strict only.
   std::string matching = "strict";
   bool loops = true;
-  // Arms of a join may share state and mailboxes with a loop in another arm. Such programs are valid, but after a
-  // restart they may see what forgotten iterations did at another time than before.
+  // Arms of a join may share state and mailboxes with a loop in another arm. Such programs are
+  // valid, but after a restart they may see what forgotten iterations did at another time than
+  // before.
   bool arms_share_with_loops = true;
 };
 

@@ -1,5 +1,6 @@
 #include "property/support.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <random>

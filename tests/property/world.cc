@@ -1,6 +1,7 @@
 #include "property/world.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
