@@ -73,6 +73,22 @@ void check_round_trip(const replay::Log& log) {
   require(twice == text, "a log and its copy print the same", text + "\n" + twice);
 }
 
+// The importer looks at every entry by itself; stores load many before they look.
+void check_batch_load(const replay::Log& log) {
+  replay::Log batch;
+  for (replay::RecordId id = 0; id < log.size(); ++id) {
+    replay::Log::EntryTexts texts;
+    const Result<void> loaded = batch.load(log.entry(id, texts));
+    require(loaded.has_value(), "an entry loads again",
+            loaded.has_value() ? std::string() : loaded.error().message);
+  }
+  const Result<void> settled = batch.settle();
+  require(settled.has_value(), "a log loads again",
+          settled.has_value() ? std::string() : settled.error().message);
+  require(exported(batch) == exported(log), "one by one or in a batch, a log is the same",
+          json::serialize(exported(batch)) + "\n" + json::serialize(exported(log)));
+}
+
 void drain(replay::Log log, replay::Matching matching) {
   replay::RunInfo info;
   info.run_id = kDefaults.run_id;
@@ -114,6 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (!fuzz::has_huge_number(*value)) {
     check_round_trip(*log);
+    check_batch_load(*log);
   }
   for (const replay::Matching matching :
        {replay::Matching::kStrict, replay::Matching::kPerKind, replay::Matching::kByName}) {

@@ -8,6 +8,28 @@ pawl_test(base_test SOURCES base/result_test.cc base/uuid_test.cc LIBS pawl_base
 pawl_test(
   replay_test
   SOURCES
+    replay/awaits_test.cc
+    replay/flat_index_test.cc
+    replay/labels_test.cc
     replay/location_test.cc
+    replay/log_test.cc
+    replay/machine_live_test.cc
+    replay/machine_test.cc
+    replay/mailboxes_test.cc
+    replay/run_state_test.cc
+    replay/text_pool_test.cc
   LIBS pawl_replay
   LABELS asan)
+
+pawl_test(format_test SOURCES format/log_json_test.cc LIBS pawl_format LABELS asan)
+
+pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
+
+if(PAWL_BUILD_CLI)
+  add_test(NAME conformance COMMAND pawl conform ${PROJECT_SOURCE_DIR}/conformance)
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  if(Python3_FOUND)
+    add_test(NAME cli COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/cli_test.py $<TARGET_FILE:pawl>)
+  endif()
+  set_tests_properties(conformance PROPERTIES TIMEOUT 300)
+endif()

@@ -14,10 +14,10 @@ namespace pawl {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): like std::expected.
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -57,7 +57,8 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Error error) : error_(std::move(error)) {}
 
   bool has_value() const { return !error_.has_value(); }
   explicit operator bool() const { return has_value(); }
@@ -84,6 +85,7 @@ class [[nodiscard]] Result<void> {
     }                                                            \
   } while (false)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and declarations cannot be in parentheses.
 // `lhs` = value of `expr`, or leaves the function with its error.
 #define PAWL_TRY_ASSIGN(lhs, expr) PAWL_TRY_ASSIGN_(PAWL_CONCAT_(pawl_result_, __LINE__), lhs, expr)
 #define PAWL_TRY_ASSIGN_(tmp, lhs, expr) \
@@ -94,3 +96,4 @@ class [[nodiscard]] Result<void> {
   lhs = std::move(tmp).value()
 #define PAWL_CONCAT_(a, b) PAWL_CONCAT2_(a, b)
 #define PAWL_CONCAT2_(a, b) a##b
+// NOLINTEND(bugprone-macro-parentheses)

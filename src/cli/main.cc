@@ -1,4 +1,6 @@
 // The `pawl` command.
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -25,9 +27,7 @@ int conform(const std::vector<std::filesystem::path>& paths, bool print) {
   return totals.failed == 0 && std::cout ? kExitOk : kExitFailure;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Durable execution for C++: the command line.", "pawl");
   app.set_version_flag("--version", "pawl " PAWL_VERSION);
   app.require_subcommand(1);
@@ -54,4 +54,15 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   return conform(paths, print);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pawl: %s\n", error.what());
+    return kExitFailure;
+  }
 }

@@ -88,6 +88,26 @@ std::string error_text(const json::value& error) {
   return json::serialize(error);
 }
 
+// Values can grow by referring to themselves; they must stay fit for recursion and for memory.
+bool is_sensible(const json::value& value, std::size_t depth, std::size_t& nodes) {
+  constexpr std::size_t kDepthMax = 1000;
+  constexpr std::size_t kNodesMax = 1'000'000;
+  if (depth > kDepthMax || ++nodes > kNodesMax) {
+    return false;
+  }
+  if (const json::array* list = value.if_array()) {
+    return std::all_of(list->begin(), list->end(), [&](const json::value& element) {
+      return is_sensible(element, depth + 1, nodes);
+    });
+  }
+  if (const json::object* object = value.if_object()) {
+    return std::all_of(object->begin(), object->end(), [&](const json::key_value_pair& member) {
+      return is_sensible(member.value(), depth + 1, nodes);
+    });
+  }
+  return true;
+}
+
 class Interpreter {
  public:
   Interpreter(const Scenario& scenario, std::unique_ptr<Machine> machine)
@@ -126,14 +146,14 @@ class Interpreter {
     void await_resume() const {}
   };
 
-  Task<Flow> run_list(const json::array& steps, Scope scope, std::string path);
-  Task<Flow> run_step(const json::object& step, Scope scope, std::string path);
-  Task<Flow> run_await(const json::object& step, Scope scope, std::string path);
-  Task<Flow> run_branch(const json::array& steps, Scope scope, BranchId branch, std::string path);
-  Task<Flow> run_join(const json::array& arms, Scope scope, std::string path);
-  Task<Flow> run_arm(const json::array& steps, Scope scope, BranchId branch, std::string path,
-                     JoinState& join);
-  Task<Flow> run_loop(const json::object& step, Scope scope, std::string path);
+  Task<Flow> run_list(const json::array* steps, Scope scope, std::string path);
+  Task<Flow> run_step(const json::object* code, Scope scope, std::string path);
+  Task<Flow> run_await(const json::object* code, Scope scope, std::string path);
+  Task<Flow> run_branch(const json::array* steps, Scope scope, BranchId branch, std::string path);
+  Task<Flow> run_join(const json::array* arms, Scope scope, std::string path);
+  Task<Flow> run_arm(const json::array* steps, Scope scope, BranchId branch, std::string path,
+                     JoinState* join);
+  Task<Flow> run_loop(const json::object* code, Scope scope, std::string path);
   Task<Flow> pass_checkpoint(FutureId checkpoint);
   Flow run_command(const json::object& step, const Scope& scope, const std::string& path);
   Flow run_read(const json::object& step, const Scope& scope, const std::string& path);
@@ -146,6 +166,7 @@ class Interpreter {
   Flow failure_of(const Variable& variable) const;
   json::value value_of(FutureId future) const;
   json::value resolve(const json::value& value, const std::string& path);
+  json::value substitute(const json::value& value, const std::string& path);
   Variable* find_variable(std::string_view name, const std::string& path);
 
   // The time of whatever is appended next.
@@ -178,10 +199,9 @@ class Interpreter {
 
 // --- Steps -------------------------------------------------------------------------------------
 
-Task<Flow> Interpreter::run_list(const json::array& steps, Scope scope, std::string path) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const json::object& step = steps[i].get_object();
-    auto task = run_step(step, scope, path + "[" + std::to_string(i) + "]");
+Task<Flow> Interpreter::run_list(const json::array* steps, Scope scope, std::string path) {
+  for (std::size_t i = 0; i < steps->size(); ++i) {
+    auto task = run_step(&(*steps)[i].get_object(), scope, path + "[" + std::to_string(i) + "]");
     Flow flow = co_await task;
     if (flow.kind != Flow::Kind::kNext) {
       co_return flow;
@@ -190,7 +210,8 @@ Task<Flow> Interpreter::run_list(const json::array& steps, Scope scope, std::str
   co_return Flow{};
 }
 
-Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::string path) {
+Task<Flow> Interpreter::run_step(const json::object* code, Scope scope, std::string path) {
+  const json::object& step = *code;
   if (is_stopped_) {
     co_return stopped();
   }
@@ -201,8 +222,9 @@ Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::str
   const std::string_view verb = verb_of(step);
   const json::value& subject = step.begin()->value();
   const std::string at = path + "." + std::string(verb);
+  const Scope inner{scope.branch, 0, scope.shielded};  // A version is for one step, not for a list.
   if (verb == "await" || verb == "await_all" || verb == "await_any") {
-    auto task = run_await(step, scope, at);
+    auto task = run_await(&step, scope, at);
     Flow flow = co_await task;
     co_return flow;
   }
@@ -211,7 +233,7 @@ Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::str
     if (!opened) {
       co_return raise(opened.error());
     }
-    auto task = run_branch(subject.get_array(), scope, opened->branch, at);
+    auto task = run_branch(&subject.get_array(), scope, opened->branch, at);
     Flow flow = co_await task;
     if (flow.kind == Flow::Kind::kReturn) {
       assign(step, std::move(flow.value));
@@ -220,7 +242,7 @@ Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::str
     co_return flow;
   }
   if (verb == "join") {
-    auto task = run_join(subject.get_array(), scope, at);
+    auto task = run_join(&subject.get_array(), scope, at);
     Flow flow = co_await task;
     if (flow.kind == Flow::Kind::kReturn) {
       assign(step, std::move(flow.value));
@@ -229,14 +251,14 @@ Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::str
     co_return flow;
   }
   if (verb == "loop") {
-    auto task = run_loop(step, scope, at);
+    auto task = run_loop(&step, scope, at);
     Flow flow = co_await task;
     co_return flow;
   }
   if (verb == "v") {
     Scope versioned = scope;
     versioned.version = static_cast<std::uint32_t>(subject.to_number<std::int64_t>());
-    auto task = run_step(step.at("do").get_object(), versioned, path + ".do");
+    auto task = run_step(&step.at("do").get_object(), versioned, path + ".do");
     Flow flow = co_await task;
     co_return flow;
   }
@@ -249,34 +271,35 @@ Task<Flow> Interpreter::run_step(const json::object& step, Scope scope, std::str
     const bool holds = format::json_equal(variable->value, wanted);
     const std::string_view part = holds ? "then" : "else";
     if (const json::value* steps = step.if_contains(part)) {
-      auto task = run_list(steps->get_array(), scope, path + "." + std::string(part));
+      auto task = run_list(&steps->get_array(), inner, path + "." + std::string(part));
       Flow flow = co_await task;
       co_return flow;
     }
     co_return Flow{};
   }
   if (verb == "try") {
-    auto task = run_list(subject.get_array(), scope, at);
+    auto task = run_list(&subject.get_array(), inner, at);
     Flow flow = co_await task;
     if (flow.kind != Flow::Kind::kThrow) {
       co_return flow;
     }
     variables_["error"] = Variable{json::value(flow.error)};
-    auto handler = run_list(step.at("catch").get_array(), scope, path + ".catch");
+    auto handler = run_list(&step.at("catch").get_array(), inner, path + ".catch");
     Flow handled = co_await handler;
     co_return handled;
   }
   if (verb == "shield") {
-    Scope shielded = scope;
+    Scope shielded = inner;
     shielded.shielded = true;
-    auto task = run_list(subject.get_array(), shielded, at);
+    auto task = run_list(&subject.get_array(), shielded, at);
     Flow flow = co_await task;
     co_return flow;
   }
   co_return run_command(step, scope, path);
 }
 
-Task<Flow> Interpreter::run_await(const json::object& step, Scope scope, std::string path) {
+Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::string path) {
+  const json::object& step = *code;
   const std::string_view verb = verb_of(step);
   const json::value& subject = step.begin()->value();
   std::vector<std::string> names;
@@ -341,7 +364,7 @@ Task<Flow> Interpreter::run_await(const json::object& step, Scope scope, std::st
 
 // --- Structure ---------------------------------------------------------------------------------
 
-Task<Flow> Interpreter::run_branch(const json::array& steps, Scope scope, BranchId branch,
+Task<Flow> Interpreter::run_branch(const json::array* steps, Scope scope, BranchId branch,
                                    std::string path) {
   auto task = run_list(steps, Scope{branch, 0, scope.shielded}, std::move(path));
   Flow flow = co_await task;
@@ -359,20 +382,20 @@ Task<Flow> Interpreter::run_branch(const json::array& steps, Scope scope, Branch
   co_return flow;
 }
 
-Task<Flow> Interpreter::run_arm(const json::array& steps, Scope scope, BranchId branch,
-                                std::string path, JoinState& join) {
+Task<Flow> Interpreter::run_arm(const json::array* steps, Scope scope, BranchId branch,
+                                std::string path, JoinState* join) {
   auto task = run_branch(steps, scope, branch, std::move(path));
   Flow flow = co_await task;
-  if (--join.running == 0 && join.waiting) {
-    ready_.push_back(join.waiting);
+  if (--join->running == 0 && join->waiting) {
+    ready_.push_back(join->waiting);
   }
   co_return flow;
 }
 
-Task<Flow> Interpreter::run_join(const json::array& arms, Scope scope, std::string path) {
+Task<Flow> Interpreter::run_join(const json::array* arms, Scope scope, std::string path) {
   JoinState join;
   std::vector<BranchId> branches;
-  for (std::size_t i = 0; i < arms.size(); ++i) {
+  for (std::size_t i = 0; i < arms->size(); ++i) {
     CommandRequest request;
     request.kind = CommandKind::kBranch;
     request.branch = scope.branch;
@@ -385,11 +408,11 @@ Task<Flow> Interpreter::run_join(const json::array& arms, Scope scope, std::stri
     branches.push_back(opened->branch);
   }
   std::vector<Task<Flow>> running;
-  running.reserve(arms.size());
-  join.running = arms.size();
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    running.push_back(run_arm(arms[i].get_array(), scope, branches[i],
-                              path + "[" + std::to_string(i) + "]", join));
+  running.reserve(arms->size());
+  join.running = arms->size();
+  for (std::size_t i = 0; i < arms->size(); ++i) {
+    running.push_back(run_arm(&(*arms)[i].get_array(), scope, branches[i],
+                              path + "[" + std::to_string(i) + "]", &join));
     running.back().start();
   }
   Joined joined{join};
@@ -421,7 +444,8 @@ Task<Flow> Interpreter::pass_checkpoint(FutureId checkpoint) {
   co_return Flow{};
 }
 
-Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::string path) {
+Task<Flow> Interpreter::run_loop(const json::object* code, Scope scope, std::string path) {
+  const json::object& step = *code;
   const auto times = static_cast<std::uint64_t>(step.at("times").to_number<std::int64_t>());
   CommandRequest request = request_for(CommandKind::kLoop, step, scope, path);
   request.has_payload = true;
@@ -440,6 +464,9 @@ Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::str
   if (!position) {
     co_return raise(position.error());
   }
+  // In an inner loop `i` is the inner iteration, after it the outer one again.
+  const bool is_inner = machine_->log().branch(scope.branch).loop != replay::kNoBranch;
+  const Variable outer_i = is_inner ? variables_["i"] : Variable{};
   std::uint64_t finished = position->finished;
   json::value result = finished;
   bool is_broken = position->done;
@@ -458,7 +485,7 @@ Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::str
     }
     variables_["i"] = Variable{json::value(finished + 1)};
     auto body =
-        run_list(step.begin()->value().get_array(), Scope{*iteration, 0, scope.shielded}, path);
+        run_list(&step.begin()->value().get_array(), Scope{*iteration, 0, scope.shielded}, path);
     Flow flow = co_await body;
     if (flow.kind == Flow::Kind::kStop) {
       co_return flow;
@@ -482,12 +509,15 @@ Task<Flow> Interpreter::run_loop(const json::object& step, Scope scope, std::str
   }
   tick();
   const auto checkpoint =
-      machine_->end_loop(loop, std::to_string(finished), json::serialize(result));
+      machine_->end_loop(loop, std::to_string(finished), is_broken ? json::serialize(result) : "");
   if (!checkpoint) {
     co_return raise(checkpoint.error());
   }
   auto passed = pass_checkpoint(*checkpoint);
   co_await passed;
+  if (is_inner) {
+    variables_["i"] = outer_i;
+  }
   assign(step, std::move(result));
   co_return Flow{};
 }
@@ -629,7 +659,7 @@ Flow Interpreter::run_command(const json::object& step, const Scope& scope,
   if (verb == "removed") {
     tick();
     CommandRequest request = request_for(
-        *replay::find_step_kind(std::string_view(subject.get_string())), step, scope, path);
+        replay::find_step_kind(std::string_view(subject.get_string())).value(), step, scope, path);
     const json::value* name = step.if_contains("name");
     request.name = name == nullptr ? std::string_view() : std::string_view(name->get_string());
     const Result<void> done = machine_->removed(request);
@@ -671,10 +701,10 @@ Flow Interpreter::run_read(const json::object& step, const Scope& scope, const s
       if (!signal) {
         return raise(signal.error());
       }
-      if (!*signal) {
+      if (!signal->has_value()) {
         break;
       }
-      const replay::Record& record = machine_->log()[**signal];
+      const replay::Record& record = machine_->log()[signal->value()];
       taken.push_back(record.has_payload ? format::payload_to_json(record.payload.view())
                                          : json::value());
     }
@@ -720,11 +750,21 @@ Variable* Interpreter::find_variable(std::string_view name, const std::string& p
 }
 
 json::value Interpreter::resolve(const json::value& value, const std::string& path) {
+  json::value resolved = substitute(value, path);
+  std::size_t nodes = 0;
+  if (!is_sensible(resolved, 0, nodes)) {
+    fail_scenario(path, "the value is too large or too deeply nested");
+    return nullptr;
+  }
+  return resolved;
+}
+
+json::value Interpreter::substitute(const json::value& value, const std::string& path) {
   if (const json::array* list = value.if_array()) {
     json::array resolved;
     resolved.reserve(list->size());
     for (const json::value& element : *list) {
-      resolved.push_back(resolve(element, path));
+      resolved.push_back(substitute(element, path));
     }
     return resolved;
   }
@@ -739,7 +779,7 @@ json::value Interpreter::resolve(const json::value& value, const std::string& pa
   }
   json::object resolved;
   for (const json::key_value_pair& member : *object) {
-    resolved[member.key()] = resolve(member.value(), path);
+    resolved[member.key()] = substitute(member.value(), path);
   }
   return resolved;
 }
@@ -814,30 +854,28 @@ void Interpreter::drive(Task<Flow>& root) {
 }
 
 Result<json::object> Interpreter::run() {
-  auto root = run_list(scenario_.program, Scope{}, "program");
+  auto root = run_list(&scenario_.program, Scope{}, "program");
   drive(root);
   if (mistake_) {
-    return *mistake_;
+    return mistake_.value();
   }
   if (is_stopped_ || !root.is_done()) {
     return report(nullptr);
   }
   Flow& flow = root.result();
   EntryKind end = EntryKind::kWorkflowCompleted;
-  json::value payload = flow.value;
+  std::string payload = json::serialize(flow.value);
   if (flow.kind == Flow::Kind::kRecur) {
     end = EntryKind::kWorkflowRecurred;
+  } else if (flow.kind == Flow::Kind::kThrow && flow.is_cancel) {
+    end = EntryKind::kWorkflowCancelled;
+    payload = machine_->cancel_reason();
   } else if (flow.kind == Flow::Kind::kThrow) {
-    end = flow.is_cancel ? EntryKind::kWorkflowCancelled : EntryKind::kWorkflowFailed;
-    payload = json::value(flow.error);
-    if (flow.is_cancel) {
-      payload = machine_->cancel_reason().empty()
-                    ? json::value()
-                    : format::payload_to_json(machine_->cancel_reason());
-    }
+    end = EntryKind::kWorkflowFailed;
+    payload = json::serialize(json::value(flow.error));
   }
   tick();
-  const Result<void> finished = machine_->finish(end, json::serialize(payload));
+  const Result<void> finished = machine_->finish(end, payload);
   if (!finished) {
     raise(finished.error());
   }
@@ -848,7 +886,7 @@ Result<json::object> Interpreter::run() {
 json::object Interpreter::report(Flow* end) {
   json::object actual;
   if (machine_->violation()) {
-    const replay::Violation& violation = *machine_->violation();
+    const replay::Violation& violation = machine_->violation().value();
     actual["outcome"] = "violation";
     actual["error"] = json::object{{"message", violation.render()},
                                    {"code", violation.code},

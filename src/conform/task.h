@@ -48,7 +48,7 @@ class [[nodiscard]] Task {
   // Runs it until it first suspends. For a Task that nobody awaits.
   void start() { handle_.resume(); }
   bool is_done() const { return handle_.done(); }
-  T& result() { return *handle_.promise().result; }
+  T& result() { return handle_.promise().result.value(); }
   // Goes on with this when done.
   void set_continuation(std::coroutine_handle<> next) { handle_.promise().continuation = next; }
 
@@ -57,7 +57,7 @@ class [[nodiscard]] Task {
     handle_.promise().continuation = awaiting;
     return handle_;
   }
-  T await_resume() { return std::move(*handle_.promise().result); }
+  T await_resume() { return std::move(handle_.promise().result).value(); }
 
  private:
   explicit Task(Handle handle) : handle_(handle) {}

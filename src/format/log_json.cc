@@ -22,6 +22,7 @@ using replay::Entry;
 using replay::EntryKind;
 using replay::EntryRole;
 using replay::EntryTraits;
+using replay::is_operation_outcome;
 using replay::Log;
 using replay::Record;
 using replay::RecordId;
@@ -89,10 +90,6 @@ const FieldNames& field_names(EntryKind kind) {
   PAWL_CHECK(false);
 }
 
-bool is_operation_outcome(EntryKind kind) {
-  return kind == kOperationCompleted || kind == kOperationFailed;
-}
-
 std::string hex16(std::uint64_t value) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text(16, '0');
@@ -116,7 +113,7 @@ class Importer {
  private:
   Result<void> read_member(std::string_view key, const json::value& value);
   Result<void> read_checkpoint(const json::object& object);
-  Result<void> supply_location();
+  void supply_location();
   Result<void> supply_id();
   Result<void> supply_target();
   std::string at(std::string_view field) const { return path_ + "." + std::string(field); }
@@ -180,7 +177,7 @@ Result<void> Importer::add(const json::value& value, std::size_t position) {
     extra_text_ = json::serialize(extra_);
     entry_.extra = extra_text_;
   }
-  PAWL_TRY(supply_location());
+  supply_location();
   PAWL_TRY(supply_id());
   PAWL_TRY(supply_target());
   Result<void> loaded = log_.load(entry_);
@@ -337,7 +334,7 @@ Result<void> Importer::read_checkpoint(const json::object& object) {
 }
 
 // A command without a location takes the next whole number of the root branch.
-Result<void> Importer::supply_location() {
+void Importer::supply_location() {
   const bool is_arrival =
       is_operation_outcome(entry_.kind) && !id_.empty() && log_.is_started_operation(id_);
   if (traits_->role == EntryRole::kCommand && !is_arrival && location_.empty()) {
@@ -347,7 +344,6 @@ Result<void> Importer::supply_location() {
     location_.clear();
   }
   entry_.location = location_;
-  return {};
 }
 
 // A command without an id has the one that the core gives.
@@ -427,6 +423,9 @@ Result<Log> import_log(std::string_view json_text, const LogDefaults& defaults) 
 }
 
 json::value payload_to_json(std::string_view payload) {
+  if (payload.empty()) {
+    return nullptr;
+  }
   Result<json::value> value = parse_json(payload);
   return value ? *std::move(value) : json::value(payload);
 }

@@ -4,29 +4,29 @@
 
 namespace pawl::replay {
 
-AwaitId Awaits::allocate() {
-  AwaitId id = 0;
+Awaits::Slot Awaits::allocate() {
+  Slot slot = 0;
   if (free_awaits_.empty()) {
-    id = static_cast<AwaitId>(awaits_.size());
+    slot = static_cast<Slot>(awaits_.size());
     awaits_.emplace_back();
   } else {
-    id = free_awaits_.back();
+    slot = free_awaits_.back();
     free_awaits_.pop_back();
-    awaits_[id] = {};
+    awaits_[slot] = {};
   }
-  awaits_[id].in_use = true;
-  return id;
+  awaits_[slot].id = (++uses_ << 32U) | slot;
+  return slot;
 }
 
 AwaitId Awaits::begin_ready(FutureId decided_by) {
-  const AwaitId id = allocate();
-  awaits_[id].status = {AwaitState::kReady, decided_by};
-  return id;
+  Await& await = awaits_[allocate()];
+  await.status = {AwaitState::kReady, decided_by};
+  return await.id;
 }
 
 AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shielded) {
-  const AwaitId id = allocate();
-  Await& await = awaits_[id];
+  const Slot slot = allocate();
+  Await& await = awaits_[slot];
   await.mode = mode;
   await.shielded = shielded;
   await.missing = static_cast<std::uint32_t>(open.size());
@@ -43,15 +43,15 @@ AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shiel
       watchers_.resize(future < watchers_.capacity() ? watchers_.capacity() : 2 * future + 1);
     }
     Watchers& watchers = watchers_[future];
-    watches_[link] = {id, future, watchers.last, 0, await.first_watch};
+    watches_[link] = {slot, future, watchers.last, 0, await.first_watch};
     await.first_watch = link;
     (watchers.last == 0 ? watchers.first : watches_[watchers.last].next) = link;
     watchers.last = link;
   }
   await.previous = last_blocked_;
-  (last_blocked_ == 0 ? first_blocked_ : awaits_[last_blocked_].next) = id;
-  last_blocked_ = id;
-  return id;
+  (last_blocked_ == 0 ? first_blocked_ : awaits_[last_blocked_].next) = slot;
+  last_blocked_ = slot;
+  return await.id;
 }
 
 void Awaits::unlink(Link link) {
@@ -63,8 +63,8 @@ void Awaits::unlink(Link link) {
 }
 
 // Takes a blocked await out of all lists.
-void Awaits::settle(AwaitId id, AwaitStatus status) {
-  Await& await = awaits_[id];
+void Awaits::settle(Slot slot, AwaitStatus status) {
+  Await& await = awaits_[slot];
   PAWL_CHECK(await.status.state == AwaitState::kBlocked);
   await.status = status;
   for (Link link = await.first_watch; link != 0;) {
@@ -81,11 +81,12 @@ void Awaits::settle(AwaitId id, AwaitStatus status) {
 }
 
 void Awaits::end(AwaitId id) {
-  if (awaits_[id].status.state == AwaitState::kBlocked) {
-    settle(id, {AwaitState::kCancelled, 0});
+  const Slot slot = slot_of(id);
+  if (awaits_[slot].status.state == AwaitState::kBlocked) {
+    settle(slot, {AwaitState::kCancelled, 0});
   }
-  awaits_[id].in_use = false;
-  free_awaits_.push_back(id);
+  awaits_[slot].id = 0;
+  free_awaits_.push_back(slot);
 }
 
 void Awaits::complete(FutureId future, bool failed, std::vector<AwaitId>& woken) {
@@ -94,35 +95,35 @@ void Awaits::complete(FutureId future, bool failed, std::vector<AwaitId>& woken)
   }
   while (watchers_[future].first != 0) {
     const Link link = watchers_[future].first;
-    const AwaitId id = watches_[link].await;
+    const Slot slot = watches_[link].await;
     unlink(link);
-    Await& await = awaits_[id];
+    Await& await = awaits_[slot];
     --await.missing;
     if (await.mode == AwaitMode::kAny || failed) {
-      settle(id, {AwaitState::kReady, future});
-      woken.push_back(id);
+      settle(slot, {AwaitState::kReady, future});
+      woken.push_back(await.id);
     } else if (await.missing == 0) {
-      settle(id, {AwaitState::kReady, 0});
-      woken.push_back(id);
+      settle(slot, {AwaitState::kReady, 0});
+      woken.push_back(await.id);
     }
   }
 }
 
 void Awaits::cancel(std::vector<AwaitId>& woken) {
-  for (AwaitId id = first_blocked_; id != 0;) {
-    const AwaitId next = awaits_[id].next;
-    if (!awaits_[id].shielded) {
-      settle(id, {AwaitState::kCancelled, 0});
-      woken.push_back(id);
+  for (Slot slot = first_blocked_; slot != 0;) {
+    const Slot next = awaits_[slot].next;
+    if (!awaits_[slot].shielded) {
+      settle(slot, {AwaitState::kCancelled, 0});
+      woken.push_back(awaits_[slot].id);
     }
-    id = next;
+    slot = next;
   }
 }
 
 std::vector<FutureId> Awaits::blocked_on() const {
   std::vector<FutureId> futures;
-  for (AwaitId id = first_blocked_; id != 0; id = awaits_[id].next) {
-    for (Link link = awaits_[id].first_watch; link != 0; link = watches_[link].next_of_await) {
+  for (Slot slot = first_blocked_; slot != 0; slot = awaits_[slot].next) {
+    for (Link link = awaits_[slot].first_watch; link != 0; link = watches_[link].next_of_await) {
       if (watches_[link].future != 0) {
         futures.push_back(watches_[link].future);
       }
@@ -134,7 +135,7 @@ std::vector<FutureId> Awaits::blocked_on() const {
 std::size_t Awaits::memory_bytes() const {
   return watches_.capacity() * sizeof(Watch) + free_watches_.capacity() * sizeof(Link) +
          watchers_.capacity() * sizeof(Watchers) + awaits_.capacity() * sizeof(Await) +
-         free_awaits_.capacity() * sizeof(AwaitId);
+         free_awaits_.capacity() * sizeof(Slot);
 }
 
 }  // namespace pawl::replay

@@ -11,8 +11,8 @@ namespace pawl::replay {
 
 // Numbers a command's outcome to come, from 1. 0: none.
 using FutureId = std::uint32_t;
-// Numbers a blocked await, from 1; reused after end(). 0: none.
-using AwaitId = std::uint32_t;
+// Numbers an await. Never used again, so that a stale one is noticed. 0: none.
+using AwaitId = std::uint64_t;
 
 enum class AwaitMode : std::uint8_t {
   kAll,  // Until all are complete, or the first failure.
@@ -34,8 +34,11 @@ class Awaits {
   // Starts one that needs not wait.
   AwaitId begin_ready(FutureId decided_by);
 
-  bool is_valid(AwaitId id) const { return id > 0 && id < awaits_.size() && awaits_[id].in_use; }
-  AwaitStatus status(AwaitId id) const { return awaits_[id].status; }
+  bool is_valid(AwaitId id) const {
+    const Slot slot = slot_of(id);
+    return slot > 0 && slot < awaits_.size() && awaits_[slot].id == id;
+  }
+  AwaitStatus status(AwaitId id) const { return awaits_[slot_of(id)].status; }
   // Gives the number back. An await that is still blocked is given up.
   void end(AwaitId id);
 
@@ -54,10 +57,12 @@ class Awaits {
 
  private:
   using Link = std::uint32_t;  // Position in watches_; 0: none.
+  using Slot = std::uint32_t;  // Position in awaits_; 0: none.
+  static Slot slot_of(AwaitId id) { return static_cast<Slot>(id); }
 
   // One await waiting for one future: in the future's list and in the await's.
   struct Watch {
-    AwaitId await = 0;
+    Slot await = 0;
     FutureId future = 0;
     Link previous = 0;  // Of the same future.
     Link next = 0;
@@ -71,24 +76,25 @@ class Awaits {
     AwaitStatus status;
     AwaitMode mode{};
     bool shielded = false;
-    bool in_use = false;
+    AwaitId id = 0;  // Its slot, and above it how often the slot was used; 0: free.
     std::uint32_t missing = 0;
     Link first_watch = 0;
-    AwaitId previous = 0;  // Blocked awaits, oldest first.
-    AwaitId next = 0;
+    Slot previous = 0;  // Blocked awaits, oldest first.
+    Slot next = 0;
   };
 
-  AwaitId allocate();
+  Slot allocate();
   void unlink(Link link);
-  void settle(AwaitId id, AwaitStatus status);
+  void settle(Slot slot, AwaitStatus status);
 
   std::vector<Watch> watches_{1};
   std::vector<Link> free_watches_;
   std::vector<Watchers> watchers_;
   std::vector<Await> awaits_{1};
-  std::vector<AwaitId> free_awaits_;
-  AwaitId first_blocked_ = 0;
-  AwaitId last_blocked_ = 0;
+  std::vector<Slot> free_awaits_;
+  std::uint64_t uses_ = 0;
+  Slot first_blocked_ = 0;
+  Slot last_blocked_ = 0;
 };
 
 }  // namespace pawl::replay

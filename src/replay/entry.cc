@@ -80,10 +80,10 @@ constexpr std::array<KindNames, kCommandKinds> kKindNames = {{
 
 // Position in kTraits by the number of the kind; -1 where there is none.
 constexpr auto kTraitsByNumber = [] {
-  std::array<std::int8_t, 256> positions{};
+  std::array<std::int16_t, 256> positions{};
   positions.fill(-1);
   for (std::size_t i = 0; i < kTraits.size(); ++i) {
-    positions[static_cast<std::uint8_t>(kTraits[i].kind)] = static_cast<std::int8_t>(i);
+    positions[static_cast<std::uint8_t>(kTraits[i].kind)] = static_cast<std::int16_t>(i);
   }
   return positions;
 }();
@@ -91,7 +91,7 @@ constexpr auto kTraitsByNumber = [] {
 }  // namespace
 
 const EntryTraits* find_traits(EntryKind kind) {
-  const std::int8_t position = kTraitsByNumber[static_cast<std::uint8_t>(kind)];
+  const std::int16_t position = kTraitsByNumber[static_cast<std::uint8_t>(kind)];
   return position < 0 ? nullptr : &kTraits[static_cast<std::size_t>(position)];
 }
 

@@ -98,11 +98,29 @@ const EntryTraits* find_traits(std::string_view event);
 // For a kind that is known to be valid.
 const EntryTraits& traits(EntryKind kind);
 
+// OperationCompleted or OperationFailed: a whole operation if it has a location, else an arrival.
+inline bool is_operation_outcome(EntryKind kind) {
+  return kind == EntryKind::kOperationCompleted || kind == EntryKind::kOperationFailed;
+}
+inline bool is_cancel_request(EntryKind kind) {
+  return kind == EntryKind::kTaskCancelRequested || kind == EntryKind::kTimerCancelRequested;
+}
+// Timers, promises and cancel requests go by an id that the code names.
+inline bool is_named_by_id(CommandKind kind) {
+  return kind == CommandKind::kTimer || kind == CommandKind::kPromise ||
+         kind == CommandKind::kCancelTask || kind == CommandKind::kCancelTimer;
+}
+
 // "Task", "ChildWorkflow" …: as printed in labels.
 std::string_view label_name(CommandKind kind);
 // "task", "child" …: as written in StepRemoved and in removed().
 std::string_view step_name(CommandKind kind);
 std::optional<CommandKind> find_step_kind(std::string_view step_name);
+
+// Whoever talks to users sets lower limits; these are what a record can hold, and what a name, id
+// or key may sensibly be.
+inline constexpr std::size_t kPayloadBytesMax = 0xfffffff0U;
+inline constexpr std::size_t kNameBytesMax = std::size_t{1} << 20U;
 
 // One key of the run's state as a loop's forgotten iterations left it.
 struct StateChange {

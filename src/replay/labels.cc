@@ -10,28 +10,24 @@ std::string Labels::to_string() const {
   return text;
 }
 
-namespace {
-
-bool is_named_by_id(EntryKind kind) {
-  return kind == EntryKind::kTimerStarted || kind == EntryKind::kPromiseCreated ||
-         kind == EntryKind::kTaskCancelRequested || kind == EntryKind::kTimerCancelRequested;
-}
-
-}  // namespace
-
 std::string command_name(const Log& log, const Record& record) {
-  return is_named_by_id(record.kind) ? log.id_text(record) : std::string(log.name(record));
+  return is_named_by_id(traits(record.kind).command) ? log.id_text(record)
+                                                     : std::string(log.name(record));
 }
 
 bool has_name(const Log& log, const Record& record, std::string_view name) {
-  return is_named_by_id(record.kind) ? log.id_equals(record, name) : log.name(record) == name;
+  return is_named_by_id(traits(record.kind).command) ? log.id_equals(record, name)
+                                                     : log.name(record) == name;
+}
+
+std::string shown_name(const Log& log, const Record& record) {
+  const bool is_made_id = record.id_is_binary && record.kind == EntryKind::kTimerStarted;
+  return is_made_id ? std::string() : command_name(log, record);
 }
 
 Labels labels_of(const Log& log, const Record& record) {
-  // An id that the core made says nothing to a reader.
-  const std::string name =
-      record.id_is_binary && log.name(record).empty() ? std::string() : command_name(log, record);
-  return labels_at(log, record.branch, log.coordinate(record), log.command_kind(record), name);
+  return labels_at(log, record.branch, log.coordinate(record), log.command_kind(record),
+                   shown_name(log, record));
 }
 
 Labels labels_at(const Log& log, BranchId branch, const Coordinate& coordinate, CommandKind kind,

@@ -19,6 +19,8 @@ struct Labels {
 
 // The name by which a recorded command is told from others of its kind; empty if it has none.
 std::string command_name(const Log& log, const Record& record);
+// The same for people: without an id that the core made, which says nothing to them.
+std::string shown_name(const Log& log, const Record& record);
 // The same as command_name() == name, without making a text.
 bool has_name(const Log& log, const Record& record, std::string_view name);
 

@@ -219,7 +219,7 @@ TEST(Insertion, BetweenAPrefixAndItsExtensionCountsTheZeros) {
 TEST(Insertion, AfterOneBehindZeros) {
   EXPECT_EQ(between("0.0.1", "0.1"), "0.0.2");
   EXPECT_EQ(between("0.0.0.1", "0.0.1"), "0.0.0.2");
-  EXPECT_EQ(between("2.1.0.1", "2.1.1"), "2.1.0.1.1");
+  EXPECT_EQ(between("2.1.0.1", "2.1.1"), "2.1.0.2");
 }
 
 // --- Series of insertions ----------------------------------------------------------------------

@@ -12,7 +12,6 @@ namespace {
 
 // Numbers of records and branches are 32 bits wide, with one value for "none".
 constexpr std::size_t kRecordsMax = 0xfffffff0U;
-constexpr std::size_t kTextBytesMax = 0xfffffff0U;
 constexpr std::uint64_t kSeqMax = std::uint64_t{1} << 62U;
 
 std::string describe(const Entry& entry) {
@@ -35,8 +34,7 @@ std::uint64_t place_hash(BranchId branch, const Coordinate& coordinate) {
 
 // Nothing can arrive for a whole operation or a cancel request.
 bool can_be_completed(EntryKind kind) {
-  return kind != EntryKind::kOperationCompleted && kind != EntryKind::kOperationFailed &&
-         kind != EntryKind::kTaskCancelRequested && kind != EntryKind::kTimerCancelRequested;
+  return !is_operation_outcome(kind) && !is_cancel_request(kind);
 }
 
 std::uint64_t id_hash(CommandKind kind, std::string_view id) {
@@ -52,8 +50,7 @@ Log::Log() {
 }
 
 bool survives_forgetting(EntryKind kind) {
-  return kind == EntryKind::kCompensationRegistered || kind == EntryKind::kTaskCancelRequested ||
-         kind == EntryKind::kTimerCancelRequested;
+  return kind == EntryKind::kCompensationRegistered || is_cancel_request(kind);
 }
 
 // --- Loading -----------------------------------------------------------------------------------
@@ -64,12 +61,17 @@ Result<void> Log::load(const Entry& entry) {
   if (known == nullptr) {
     return corrupt(entry, "no such kind of entry");
   }
-  if (records_.size() >= kRecordsMax || entry.payload.size() > kTextBytesMax ||
-      entry.extra.size() > kTextBytesMax) {
+  if (records_.size() >= kRecordsMax || entry.payload.size() > kPayloadBytesMax ||
+      entry.extra.size() > kPayloadBytesMax || entry.name.size() > kNameBytesMax ||
+      entry.id.size() > kNameBytesMax || entry.step_key.size() > kNameBytesMax ||
+      entry.child_kind.size() > kNameBytesMax || entry.source.size() > kNameBytesMax) {
     return make_error(ErrorCode::kLimitExceeded, describe(entry) + ": larger than a log can hold");
   }
   if (entry.seq == 0 || entry.seq > kSeqMax) {
-    return corrupt(entry, "seq must be at least 1");
+    return corrupt(entry, entry.seq == 0 ? "seq must be at least 1" : "seq is too large");
+  }
+  if (static_cast<std::size_t>(entry.removed) >= kCommandKinds) {
+    return corrupt(entry, "no such kind of removed step");
   }
   if (entry.seq <= last_seq()) {
     return corrupt(entry, entry.seq == last_seq()
@@ -189,6 +191,15 @@ Result<void> Log::load_command(const Entry& entry) {
                               "' is there twice in branch " + location(place.branch).to_string());
   }
   const RecordId id = append_record(entry, place.branch, place.coordinate);
+  if (is_cancel_request(entry.kind)) {
+    PAWL_TRY(settle());
+    const RecordId target = find_command(
+        entry.kind == EntryKind::kTaskCancelRequested ? CommandKind::kTask : CommandKind::kTimer,
+        entry.id);
+    if (target != kNoRecord) {
+      set_cancel_target(id, target);
+    }
+  }
   if (!entry.id.empty() && can_be_completed(entry.kind)) {
     return defer(id, traits(entry.kind).command, entry.id);
   }
@@ -356,9 +367,7 @@ Result<void> Log::mark_forgotten() {
                        (branch.is_iteration && branch.head <= covered_iterations(branch.parent));
   }
   for (Record& record : records_) {
-    if (record.is_command) {
-      record.forgotten = branches_[record.branch].forgotten;
-    } else if (record.kind == EntryKind::kLoopCheckpointed) {
+    if (record.is_command || record.kind == EntryKind::kLoopCheckpointed) {
       record.forgotten = branches_[record.branch].forgotten;
     } else if (record.link != kNoRecord) {
       record.forgotten = records_[record.link].forgotten;
@@ -615,6 +624,16 @@ Ordinate Log::covered_iterations(BranchId loop) const {
   return span == loop_spans_.end() ? 0 : span->second.covered;
 }
 
+bool Log::is_covered(BranchId branch) const {
+  for (; branch != kRootBranch; branch = branches_[branch].parent) {
+    const Branch& node = branches_[branch];
+    if (node.is_iteration && node.head <= covered_iterations(node.parent)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 BranchId Log::recorded_iteration_after(BranchId loop, Ordinate iteration) const {
   const auto span = loop_spans_.find(loop);
   if (span == loop_spans_.end() || span->second.last_recorded <= iteration) {
@@ -719,13 +738,22 @@ CommandKind Log::command_kind(const Record& record) const {
 
 // --- Finding -----------------------------------------------------------------------------------
 
-RecordId Log::first_open(const std::deque<RecordId>& candidates) const {
+RecordId Log::oldest_wanting(std::deque<RecordId>& candidates) const {
+  while (candidates.size() > 1 &&
+         (!is_open(records_[candidates.front()]) || records_[candidates.front()].forgotten)) {
+    candidates.pop_front();
+  }
   for (const RecordId id : candidates) {
-    if (is_open(records_[id])) {
+    if (wants_arrival(id)) {
       return id;
     }
   }
   return candidates.back();
+}
+
+RecordId Log::cancel_target(RecordId request) const {
+  const auto found = cancel_targets_.find(request);
+  return found == cancel_targets_.end() ? kNoRecord : found->second;
 }
 
 RecordId Log::find_command(CommandKind kind, std::string_view id) {
@@ -742,11 +770,7 @@ RecordId Log::find_id(CommandKind kind, std::uint64_t hash, std::string_view id)
   if (!records_[*found].shares_id) {
     return *found;
   }
-  std::deque<RecordId>& all = same_ids_[{kind, std::string(id)}];
-  while (all.size() > 1 && !is_open(records_[all.front()])) {
-    all.pop_front();
-  }
-  return first_open(all);
+  return oldest_wanting(same_ids_[{kind, std::string(id)}]);
 }
 
 RecordId Log::find_child_by_name(std::string_view name) {
@@ -760,11 +784,7 @@ RecordId Log::find_child_by_name(std::string_view name) {
   if (shared == same_child_names_.end()) {
     return *found;
   }
-  std::deque<RecordId>& all = shared->second;
-  while (all.size() > 1 && !is_open(records_[all.front()])) {
-    all.pop_front();
-  }
-  return first_open(all);
+  return oldest_wanting(shared->second);
 }
 
 RecordId Log::find_wait(BranchId branch, const Coordinate& coordinate) {
@@ -817,7 +837,9 @@ Entry Log::entry(RecordId id, EntryTexts& texts) const {
   entry.source = source(record);
   entry.has_payload = record.has_payload;
   entry.payload = record.payload.view();
-  entry.number = record.number;
+  const bool opens_branch =
+      record.kind == EntryKind::kBranchOpened || record.kind == EntryKind::kLoopStarted;
+  entry.number = opens_branch ? 0 : record.number;
   entry.input_digest = record.input_digest;
   entry.extra = extra(record);
   entry.checkpoint = checkpoint(record);
@@ -843,7 +865,7 @@ Entry Log::entry(RecordId id, EntryTexts& texts) const {
 std::size_t Log::memory_bytes() const {
   std::size_t bytes = pool_.memory_bytes() + records_.capacity() * sizeof(Record) +
                       branches_.capacity() * sizeof(Branch) + rares_.capacity() * sizeof(Rare) +
-                      tails_.capacity() * sizeof(tails_[0]) +
+                      tails_.capacity() * sizeof(std::vector<Ordinate>) +
                       ordered_.capacity() * sizeof(RecordId) + branch_index_.memory_bytes() +
                       id_index_.memory_bytes() + child_name_index_.memory_bytes() +
                       wait_index_.memory_bytes() + key_index_.memory_bytes();

@@ -29,6 +29,9 @@ using BranchId = std::uint32_t;
 inline constexpr BranchId kRootBranch = 0;
 inline constexpr BranchId kNoBranch = 0xffffffffU;
 
+// In Record::future: issued, but nothing can be awaited.
+inline constexpr std::uint32_t kIssuedOnly = 0xffffffffU;
+
 // An entry as it is kept. About a hundred bytes, so that a log of millions fits.
 struct Record {
   std::uint64_t seq = 0;
@@ -54,6 +57,8 @@ struct Record {
   bool shares_id : 1 = false;
   bool skipped : 1 = false;    // Passed by removed(); a signal: taken by a forgotten iteration.
   bool forgotten : 1 = false;  // In a finished iteration below a checkpoint.
+  bool moved : 1 = false;      // Told to the store to be moved away.
+  bool arriving : 1 = false;   // Commands: what completes it waits in the inbox.
 };
 
 // A node of the structure: the root, a branch, a loop (its children are its iterations), an
@@ -79,8 +84,8 @@ bool survives_forgetting(EntryKind kind);
 class Log {
  public:
   Log();
-  Log(Log&&) = default;
-  Log& operator=(Log&&) = default;
+  Log(Log&&) noexcept = default;
+  Log& operator=(Log&&) noexcept = default;
 
   // Makes room for this many entries at once.
   void reserve(std::size_t entries) {
@@ -127,8 +132,11 @@ class Log {
   // The node below `parent` at this coordinate; kNoBranch if none.
   BranchId child_branch(BranchId parent, const Coordinate& coordinate) const;
   BranchId enter_iteration(BranchId loop, Ordinate iteration);
-  // How many iterations of a loop its loaded checkpoints stand for.
+  // How many iterations of a loop its checkpoints stand for.
   Ordinate covered_iterations(BranchId loop) const;
+  void cover(BranchId loop, Ordinate iterations) { loop_spans_[loop].covered = iterations; }
+  // True below a covered iteration.
+  bool is_covered(BranchId branch) const;
   // The first iteration after `iteration` that has recorded commands; kNoBranch if none.
   BranchId recorded_iteration_after(BranchId loop, Ordinate iteration) const;
   // True also for the ancestor itself.
@@ -158,12 +166,16 @@ class Log {
   // The kind of command that a record is; for StepRemoved the kind that was removed.
   CommandKind command_kind(const Record& record) const;
 
-  // The oldest open command with this id, else the last one that had it; kNoRecord if none had.
+  // The oldest command with this id that is open and has nothing in the inbox, else the last one
+  // that had the id; kNoRecord if none had.
   RecordId find_command(CommandKind kind, std::string_view id);
   RecordId find_child_by_name(std::string_view name);
   RecordId find_wait(BranchId branch, const Coordinate& coordinate);
   RecordId find_by_key(BranchId branch, std::string_view key);
   RecordId find_seq(std::uint64_t seq) const;
+  // What a cancel request is about; kNoRecord if that is not in the log.
+  RecordId cancel_target(RecordId request) const;
+  void set_cancel_target(RecordId request, RecordId target) { cancel_targets_[request] = target; }
   // True if an operation was started under this id and is no whole operation.
   bool is_started_operation(std::string_view operation_id);
 
@@ -221,7 +233,10 @@ class Log {
   int compare_places(const Record& a, const Record& b) const;
   bool is_at(Ordinate head, std::uint32_t tail, const Coordinate& coordinate) const;
   bool is_open(const Record& record) const { return record.link == kNoRecord; }
-  RecordId first_open(const std::deque<RecordId>& candidates) const;
+  bool wants_arrival(RecordId id) const {
+    return is_open(records_[id]) && !records_[id].forgotten && !records_[id].arriving;
+  }
+  RecordId oldest_wanting(std::deque<RecordId>& candidates) const;
   Result<void> check_gaps() const;
   Result<void> mark_forgotten();
   Result<void> order_commands();
@@ -239,7 +254,7 @@ class Log {
   std::size_t deferred_count_ = 0;
   std::size_t started_operations_ = 0;
   std::size_t command_count_ = 0;
-  // Of loops, by node, in the loaded log.
+  // Of loops, by node.
   struct LoopSpan {
     Ordinate covered = 0;        // Iterations that checkpoints stand for.
     Ordinate last_recorded = 0;  // The last iteration with recorded commands.
@@ -248,6 +263,7 @@ class Log {
   std::size_t checkpoint_count_ = 0;  // Loaded ones.
   std::size_t lost_openers_ = 0;      // Branches whose opener is not in the log.
   std::vector<RecordId> second_arrivals_;
+  std::map<RecordId, RecordId> cancel_targets_;
   FlatIndex branch_index_;
   FlatIndex id_index_;
   FlatIndex child_name_index_;

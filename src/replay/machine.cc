@@ -9,9 +9,6 @@ namespace pawl::replay {
 
 namespace {
 
-// In Record::future: issued, but nothing can be awaited.
-constexpr FutureId kIssuedOnly = 0xffffffffU;
-
 bool has_outcome(CommandKind kind) {
   switch (kind) {
     case CommandKind::kTask:
@@ -30,12 +27,6 @@ bool has_outcome(CommandKind kind) {
 bool takes_input(CommandKind kind) {
   return kind == CommandKind::kTask || kind == CommandKind::kOperation ||
          kind == CommandKind::kChildWorkflow || kind == CommandKind::kCompensation;
-}
-
-// Timers, promises and cancel requests go by an id that the code names.
-bool is_named_by_id(CommandKind kind) {
-  return kind == CommandKind::kTimer || kind == CommandKind::kPromise ||
-         kind == CommandKind::kCancelTask || kind == CommandKind::kCancelTimer;
 }
 
 // Kinds whose entries carry an id of their own, made by the core unless the code names it.
@@ -75,6 +66,24 @@ EntryKind entry_kind(const CommandRequest& request) {
       break;
   }
   return EntryKind{};
+}
+
+Result<void> check_size(std::string_view what, std::string_view text, std::size_t max) {
+  if (text.size() <= max) {
+    return {};
+  }
+  return make_error(ErrorCode::kLimitExceeded,
+                    std::string(what) + " of " + std::to_string(text.size()) + " bytes: at most " +
+                        std::to_string(max) + " are allowed");
+}
+
+Result<void> check_sizes(const CommandRequest& request) {
+  PAWL_TRY(check_size("a name", request.name, kNameBytesMax));
+  PAWL_TRY(check_size("a child's kind", request.child_kind, kNameBytesMax));
+  PAWL_TRY(check_size("a step key", request.step_key, kNameBytesMax));
+  PAWL_TRY(check_size("a source", request.source, kNameBytesMax));
+  PAWL_TRY(check_size("extra fields", request.extra, kPayloadBytesMax));
+  return check_size("a payload", request.payload, kPayloadBytesMax);
 }
 
 Error misuse(std::string message) {
@@ -155,7 +164,8 @@ void Machine::open_scope_at(BranchId branch, std::uint32_t version) {
 }
 
 ReportContext Machine::report_context() const {
-  return {info_.run_id.to_string(), info_.definition_then, info_.definition_now, last_agreed_};
+  return {info_.run_id.to_string(), info_.matching, info_.definition_then, info_.definition_now,
+          last_agreed_};
 }
 
 Error Machine::violate(Violation violation) {
@@ -188,23 +198,26 @@ Result<Opened> Machine::open(const CommandRequest& original) {
     if (request.target == 0 || request.target >= futures_.size()) {
       return misuse("cancel: no such future");
     }
-    Future& target = futures_[request.target];
+    const Future& target = futures_[request.target];
     if (target.kind != CommandKind::kTask && target.kind != CommandKind::kTimer) {
       return misuse("cancel: only tasks and timers can be cancelled, this is a " +
                     std::string(step_name(target.kind)));
     }
-    if (target.order != 0 || target.cancel_requested) {
-      return Opened{};
-    }
-    target.cancel_requested = true;
     request.kind =
         target.kind == CommandKind::kTask ? CommandKind::kCancelTask : CommandKind::kCancelTimer;
     target_id = log_.id_text(log_[target.record]);
     request.name = target_id;
+    // Nothing is left to cancel. But changed code may come here later than the recorded one did.
+    if ((target.order != 0 || target.cancel_requested) &&
+        !matcher_.is_recorded_next(log_, request.branch, scope->cursor,
+                                   wanted_for(request, *scope))) {
+      return Opened{};
+    }
   }
   if (entry_kind(request) == EntryKind{}) {
     return misuse("open: no such kind of command");
   }
+  PAWL_TRY(check_sizes(request));
   if (request.name.empty() && request.kind != CommandKind::kTimer &&
       request.kind != CommandKind::kBranch && request.kind != CommandKind::kLoop) {
     return misuse("a " + std::string(step_name(request.kind)) + " needs a name");
@@ -214,9 +227,8 @@ Result<Opened> Machine::open(const CommandRequest& original) {
   }
   PAWL_TRY(check_key_unused(request));
 
-  const std::uint32_t version = request.version == 0 ? scope->version : request.version;
-  const Wanted wanted{request.kind,     request.name, request.child_kind,
-                      request.step_key, version,      request.clear};
+  const Wanted wanted = wanted_for(request, *scope);
+  const std::uint32_t version = wanted.version;
   Placement placement = matcher_.place(log_, request.branch, scope->cursor, wanted);
   if (const auto* matched = std::get_if<Matched>(&placement)) {
     return issue_recorded(matched->record, request);
@@ -232,17 +244,23 @@ Result<Opened> Machine::open(const CommandRequest& original) {
   return issue_new(request, version, coordinate);
 }
 
+Wanted Machine::wanted_for(const CommandRequest& request, const Scope& scope) {
+  return {request.kind,
+          request.name,
+          request.child_kind,
+          request.step_key,
+          request.version == 0 ? scope.version : request.version,
+          request.clear};
+}
+
 // A key names one command of its branch.
 Result<void> Machine::check_key_unused(const CommandRequest& request) {
   if (request.step_key.empty()) {
     return {};
   }
   const RecordId same = log_.find_by_key(request.branch, request.step_key);
-  bool is_used = same != kNoRecord && (log_[same].future != 0 || log_[same].skipped);
-  for (auto it = running_.lower_bound({request.branch, 0});
-       it != running_.end() && it->first.first == request.branch; ++it) {
-    is_used = is_used || it->second.step_key == request.step_key;
-  }
+  const bool is_used = (same != kNoRecord && (log_[same].future != 0 || log_[same].skipped)) ||
+                       running_keys_.contains({request.branch, std::string(request.step_key)});
   if (is_used) {
     return misuse("step key '" + std::string(request.step_key) + "' is used twice in branch " +
                   log_.location(request.branch).to_string());
@@ -291,6 +309,9 @@ Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t v
         Running{coordinate, std::string(request.name), std::move(id), std::string(request.step_key),
                 std::string(request.source), std::string(request.extra), version, digest});
     operation_branches_[future] = request.branch;
+    if (!request.step_key.empty()) {
+      running_keys_.emplace(request.branch, std::string(request.step_key));
+    }
     return Opened{future, kNoBranch, true};
   }
   write_started_operations(request.branch, kIssuedOnly);
@@ -318,7 +339,8 @@ Result<Opened> Machine::take_effect(RecordId id, const CommandRequest& request) 
   opened.future = record.future == kIssuedOnly ? 0 : record.future;
   switch (request.kind) {
     case CommandKind::kOperation:
-      opened.must_execute = record.kind == EntryKind::kOperationStarted && record.link == kNoRecord;
+      opened.must_execute = record.kind == EntryKind::kOperationStarted &&
+                            record.link == kNoRecord && log_.end_record() == kNoRecord;
       if (opened.must_execute) {
         operation_branches_[opened.future] = request.branch;
       }
@@ -332,22 +354,27 @@ Result<Opened> Machine::take_effect(RecordId id, const CommandRequest& request) 
       break;
     case CommandKind::kSignal: {
       scopes_[record.branch]->waits.push_back(opened.future);
-      const RecordId signal = mailboxes_.take(record.name);
-      if (signal == kNoRecord) {
-        mailboxes_.add_wait(record.name, opened.future);
-      } else {
-        note_in_loops(signal, record.branch);
-        complete(opened.future, signal, OutcomeKind::kValue);
+      if (const BranchId iteration = iteration_around(record.branch);
+          iteration != kNoBranch && iteration != record.branch) {
+        scopes_[iteration]->waits.push_back(opened.future);
       }
+      wake_wait(opened.future);
       break;
     }
     case CommandKind::kBranch:
       opened.branch = log_.opened_branch(record);
       open_scope_at(opened.branch, record.version);
+      ++scopes_[record.branch]->open_children;
       break;
     case CommandKind::kLoop:
       opened.branch = log_.opened_branch(record);
+      ++scopes_[record.branch]->open_children;
       start_loop(opened.branch, id, opened.future, request.checkpoint_every);
+      break;
+    case CommandKind::kCancelTask:
+    case CommandKind::kCancelTimer:
+      futures_[request.target].cancel_requested = true;
+      log_.set_cancel_target(id, futures_[request.target].record);
       break;
     case CommandKind::kCompensation:
       register_compensation(id);
@@ -375,9 +402,7 @@ void Machine::mark_issued(RecordId id, FutureId future) {
   record.future = future;
   note_in_loops(id, record.branch);
   // Its outcome may have been passed over in the log, or wait in the inbox.
-  const bool is_whole_operation =
-      record.kind == EntryKind::kOperationCompleted || record.kind == EntryKind::kOperationFailed;
-  const RecordId completion = is_whole_operation ? id : record.link;
+  const RecordId completion = is_operation_outcome(record.kind) ? id : record.link;
   if (completion != kNoRecord && completion < scanned_) {
     deliver_late(completion);
   }
@@ -388,8 +413,10 @@ void Machine::mark_issued(RecordId id, FutureId future) {
 }
 
 void Machine::note_in_loops(RecordId id, BranchId branch) {
-  for (BranchId loop = log_.branch(branch).loop; loop != kNoBranch; loop = log_.outer_loop(loop)) {
-    loops_[loop].entries.push_back(id);
+  for (BranchId node = log_.branch(branch).loop; node != kNoBranch; node = log_.outer_loop(node)) {
+    if (const auto loop = loops_.find(node); loop != loops_.end()) {
+      loop->second.entries.push_back(id);
+    }
   }
 }
 
@@ -425,6 +452,7 @@ void Machine::write_started_operations(BranchId branch, FutureId before) {
                                             branch, it->second.coordinate);
     futures_[future].record = id;
     mark_issued(id, future);
+    running_keys_.erase({branch, it->second.step_key});
     it = running_.erase(it);
   }
 }
@@ -432,6 +460,10 @@ void Machine::write_started_operations(BranchId branch, FutureId before) {
 Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome,
                                          std::string_view payload) {
   PAWL_TRY(check_usable());
+  PAWL_TRY(check_size("a result", payload, kPayloadBytesMax));
+  if (outcome != OutcomeKind::kValue && outcome != OutcomeKind::kFailed) {
+    return misuse("complete_operation: an operation returns or fails");
+  }
   const auto found = operation_branches_.find(operation);
   if (found == operation_branches_.end()) {
     return misuse("complete_operation: future " + std::to_string(operation) +
@@ -439,14 +471,18 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
   }
   const BranchId branch = found->second;
   operation_branches_.erase(found);
+  if (log_.is_covered(branch)) {
+    if (const auto gone = running_.find({branch, operation}); gone != running_.end()) {
+      running_keys_.erase({branch, gone->second.step_key});
+      running_.erase(gone);
+    }
+    return {};  // Its iteration is forgotten: nobody can ask for it again.
+  }
   const EntryKind kind =
       outcome == OutcomeKind::kValue ? EntryKind::kOperationCompleted : EntryKind::kOperationFailed;
   const auto running = running_.find({branch, operation});
   if (running == running_.end()) {
     const RecordId command = futures_[operation].record;
-    if (log_[command].forgotten) {
-      return {};
-    }
     Entry entry = new_entry(kind);
     entry.has_payload = true;
     entry.payload = payload;
@@ -459,6 +495,7 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
   entry.payload = payload;
   const RecordId id = log_.append_command(entry, branch, running->second.coordinate);
   futures_[operation].record = id;
+  running_keys_.erase({branch, running->second.step_key});
   running_.erase(running);
   mark_issued(id, operation);
   return {};
@@ -469,9 +506,10 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
 Result<void> Machine::removed(const CommandRequest& step) {
   PAWL_TRY_ASSIGN(Scope * scope, open_scope(step.branch));
   PAWL_TRY(check_strict("removed"));
-  if (step.kind == CommandKind::kNone) {
+  if (step.kind == CommandKind::kNone || static_cast<std::size_t>(step.kind) >= kCommandKinds) {
     return misuse("removed: no such kind of step");
   }
+  PAWL_TRY(check_sizes(step));
   PAWL_TRY(check_key_unused(step));
   const std::uint32_t version = step.version == 0 ? scope->version : step.version;
   const Asked asked{step.kind,
@@ -544,23 +582,85 @@ Result<void> Machine::check_strict(std::string_view call) const {
 // --- Branches ----------------------------------------------------------------------------------
 
 Result<void> Machine::close_branch(BranchId branch) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  PAWL_TRY(open_scope(branch));
   if (branch == kRootBranch || log_.branch(branch).is_iteration) {
     return misuse("close_branch: only what open() made a branch can be closed");
   }
+  PAWL_TRY(end_scope(branch));
+  --scopes_[log_.branch(branch).parent]->open_children;
+  return {};
+}
+
+// The code of a branch or an iteration has ended.
+Result<void> Machine::end_scope(BranchId branch) {
+  Scope& scope = *scopes_[branch];
+  if (scope.open_children > 0) {
+    return make_error(ErrorCode::kInvalidState,
+                      "branch " + log_.location(branch).to_string() +
+                          " ends while a branch or loop in it has not ended");
+  }
   PAWL_TRY(check_leftovers(branch));
-  end_waits(*scope);
+  if (scope.cursor.agreed < log_.recorded(branch).size() && log_.branch(branch).loop != kNoBranch) {
+    note_orphans(branch);
+  }
+  end_waits(branch);
   scopes_[branch].reset();
   return {};
 }
 
-// What ends with a branch takes no more signals.
-void Machine::end_waits(Scope& scope) {
-  for (const FutureId wait : scope.waits) {
-    if (is_open(wait)) {
+// Recorded commands that the code did not ask for are forgotten with the iteration they stand in.
+void Machine::note_orphans(BranchId branch) {
+  for (const RecordId id : log_.recorded(branch)) {
+    const Record& record = log_[id];
+    if (record.future != 0 || record.skipped) {
+      continue;
+    }
+    note_in_loops(id, branch);
+    if (record.kind == EntryKind::kBranchOpened) {
+      note_orphans(log_.opened_branch(record));
+    } else if (record.kind == EntryKind::kLoopStarted) {
+      const BranchId loop = log_.opened_branch(record);
+      for (BranchId iteration = loop + 1; iteration < log_.branch_count(); ++iteration) {
+        if (log_.branch(iteration).parent == loop) {
+          note_orphans(iteration);
+        }
+      }
+    }
+  }
+}
+
+// The innermost iteration that a branch lies in; kNoBranch if none.
+BranchId Machine::iteration_around(BranchId branch) const {
+  while (branch != kRootBranch && !log_.branch(branch).is_iteration) {
+    branch = log_.branch(branch).parent;
+  }
+  return branch == kRootBranch ? kNoBranch : branch;
+}
+
+// An open wait of a branch that has ended takes no signal from others until somebody awaits it. One
+// of an iteration ends for good, since it may be forgotten.
+void Machine::end_waits(BranchId branch) {
+  for (const FutureId wait : scopes_[branch]->waits) {
+    if (!is_open(wait)) {
+      continue;
+    }
+    futures_[wait].is_asleep = true;
+    if (log_.branch(branch).is_iteration) {
       futures_[wait].order = ++completions_;
       futures_[wait].outcome = OutcomeKind::kCancelled;
     }
+  }
+}
+
+void Machine::wake_wait(FutureId wait) {
+  const Record& record = log_[futures_[wait].record];
+  futures_[wait].is_asleep = false;
+  const RecordId signal = mailboxes_.take(record.name);
+  if (signal == kNoRecord) {
+    mailboxes_.add_wait(record.name, wait);
+  } else {
+    note_in_loops(signal, record.branch);
+    complete(wait, signal, OutcomeKind::kValue);
   }
 }
 
@@ -591,6 +691,9 @@ Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> f
   for (const FutureId future : futures) {
     if (future == 0 || future >= futures_.size()) {
       return misuse("await: no such future: " + std::to_string(future));
+    }
+    if (is_open(future) && futures_[future].is_asleep) {
+      wake_wait(future);
     }
   }
   if (futures.size() == 1) {
@@ -651,7 +754,7 @@ std::size_t Machine::signal_count(std::string_view name) {
 }
 
 Result<std::optional<RecordId>> Machine::take_signal(BranchId branch, std::string_view name) {
-  PAWL_TRY_ASSIGN([[maybe_unused]] Scope * scope, open_scope(branch));
+  PAWL_TRY(open_scope(branch));
   const RecordId signal = mailboxes_.take(log_.intern(name));
   if (signal == kNoRecord) {
     return std::optional<RecordId>();
@@ -668,14 +771,19 @@ Result<void> Machine::finish(EntryKind end, std::string_view payload) {
   if (known == nullptr || known->role != EntryRole::kEnd) {
     return misuse("finish: not a way for a workflow to end");
   }
+  PAWL_TRY(check_size("a result", payload, kPayloadBytesMax));
   PAWL_TRY(check_leftovers(kRootBranch));
   if (log_.end_record() != kNoRecord) {
     if (log_[log_.end_record()].kind != end) {
       return violate(report_outcome(log_, report_context(), end));
     }
   } else {
+    // Replay would otherwise find commands that history does not have.
+    while (!running_.empty()) {
+      write_started_operations(running_.begin()->first.first, kIssuedOnly);
+    }
     Entry entry = new_entry(end);
-    entry.has_payload = true;
+    entry.has_payload = !payload.empty();
     entry.payload = payload;
     log_.append_plain(entry, kNoRecord);
   }
@@ -700,6 +808,10 @@ Batch Machine::take_new() {
   batch.forgotten = std::move(forgotten_);
   forgotten_.clear();
   std::sort(batch.forgotten.begin(), batch.forgotten.end());
+  batch.consumed = std::move(consumed_);
+  consumed_.clear();
+  batch.dropped = std::move(dropped_);
+  dropped_.clear();
   return batch;
 }
 
@@ -728,7 +840,8 @@ std::vector<Location> Machine::orphaned() const {
   }
   for (RecordId id = 0; id < log_.loaded_count(); ++id) {
     const Record& record = log_[id];
-    if (record.is_command && !record.forgotten && record.future == 0) {
+    const bool is_replayed = record.is_command && !log_.branch(record.branch).forgotten;
+    if (is_replayed && record.future == 0) {
       places.push_back(log_.location(record));
     }
   }

@@ -11,7 +11,8 @@
 // woken() names, in that order, each until it blocks again; repeat until there is no delivery.
 //
 // Pure: no clock, no threads, no I/O; the same calls give the same answers. Not thread-safe.
-// Every fallible call returns an Error; after a determinism violation all of them return it.
+// Every fallible call returns an Error; after a determinism violation every call that would move
+// the run on returns it.
 #pragma once
 
 #include <array>
@@ -106,6 +107,10 @@ struct Batch {
   RecordId first = 0;  // Entries [first, last) of log().
   RecordId last = 0;
   std::vector<std::uint64_t> forgotten;  // Seqs that checkpoints in it moved away, ascending.
+  // Tokens of arrivals that are among the entries, and of those that came to nothing. All others
+  // are still in the inbox.
+  std::vector<std::uint64_t> consumed;
+  std::vector<std::uint64_t> dropped;
 };
 
 class Machine {
@@ -156,7 +161,8 @@ class Machine {
   // --- Delivery ---
   // Puts something that reached the run into the inbox. False: it was dropped, because its command
   // is complete, forgotten or unknown.
-  Result<bool> arrive(const Entry& arrival);
+  // `token` is the host's name for it: take_new() says which were consumed and which dropped later.
+  Result<bool> arrive(const Entry& arrival, std::uint64_t token = 0);
   // Delivers the next arrival; none: nothing is left, the run waits.
   Result<std::optional<Delivery>> next_delivery();
   // The awaits that the last delivery lets go on, in order.
@@ -166,6 +172,7 @@ class Machine {
   std::int64_t now_ms() const { return now_ms_; }
   bool cancel_requested() const { return cancel_requested_; }
   std::string_view cancel_reason() const { return cancel_reason_; }
+  // Valid as long as the machine.
   std::optional<std::string_view> state(std::string_view key) const { return state_.get(key); }
   Result<Uuid> uuid(BranchId branch);
   Result<std::uint64_t> random(BranchId branch);
@@ -174,12 +181,14 @@ class Machine {
   Result<std::optional<RecordId>> take_signal(BranchId branch, std::string_view name);
 
   // --- The end ---
-  // How the workflow function ended: kWorkflowCompleted, Failed, Cancelled or Recurred.
+  // How the workflow function ended: kWorkflowCompleted, Failed, Cancelled or Recurred. An empty
+  // payload is left out of the entry.
   Result<void> finish(EntryKind end, std::string_view payload);
   bool is_finished() const { return finished_; }
   // Compensations registered so far, in order of registration.
   const std::vector<RecordId>& compensations() const { return compensations_; }
-  // Signals that were delivered and that nobody took, oldest first.
+  // Signals that were delivered and that nobody took, oldest first. Those in the inbox are not
+  // among them: the host still has them.
   std::vector<RecordId> unconsumed_signals() const;
 
   // --- What came of it ---
@@ -204,7 +213,8 @@ class Machine {
     std::uint32_t version = 1;
     std::uint64_t uuids = 0;
     std::optional<Random> random;
-    std::vector<FutureId> waits;  // Signal waits opened in it.
+    std::vector<FutureId> waits;      // Signal waits opened in it; for an iteration also below it.
+    std::uint32_t open_children = 0;  // Branches and loops in it that have not ended.
   };
 
   struct Future {
@@ -214,6 +224,7 @@ class Machine {
     CommandKind kind{};
     OutcomeKind outcome{};
     bool cancel_requested = false;
+    bool is_asleep = false;  // A signal wait whose branch has ended.
   };
 
   // An operation that runs and has no entry yet.
@@ -246,6 +257,7 @@ class Machine {
     EntryKind kind{};
     RecordId command = kNoRecord;
     std::int64_t time_ms = 0;
+    std::uint64_t token = 0;
     std::string name;
     std::string payload;
     std::string extra;
@@ -277,7 +289,13 @@ class Machine {
   Result<void> check_key_unused(const CommandRequest& request);
   Result<void> check_not_ended(BranchId branch, const Coordinate& coordinate, const Asked& asked);
   void register_compensation(RecordId id);
-  void end_waits(Scope& scope);
+  Result<void> end_scope(BranchId branch);
+  void note_orphans(BranchId branch);
+  void end_waits(BranchId branch);
+  void wake_wait(FutureId wait);
+  BranchId iteration_around(BranchId branch) const;
+  static Wanted wanted_for(const CommandRequest& request, const Scope& scope);
+  void erase_loop(BranchId node);
 
   void complete(FutureId future, RecordId by, OutcomeKind outcome);
   bool is_open(FutureId future) const { return futures_[future].order == 0; }
@@ -296,7 +314,6 @@ class Machine {
                             std::string_view result);
   void forget(BranchId node, Loop& loop, RecordId id);
   void move_away(RecordId id);
-  RecordId cancel_target(const Record& request);
 
   RunInfo info_;
   Log log_;
@@ -309,6 +326,7 @@ class Machine {
   std::map<BranchId, Loop> loops_;
   std::vector<Future> futures_{1};
   std::map<RunningKey, Running> running_;
+  std::set<std::pair<BranchId, std::string>, std::less<>> running_keys_;
   std::map<FutureId, BranchId> operation_branches_;  // Of operations that are to be completed.
 
   // Of the loaded log, by loop (its node) and by command.
@@ -321,12 +339,13 @@ class Machine {
   std::uint32_t completions_ = 0;
   std::deque<Inbound> inbox_;
   std::map<RecordId, Inbound> parked_;  // Arrivals whose command the code has not issued yet.
-  std::set<RecordId> arriving_;         // Commands with an arrival in inbox_ or parked_.
   std::vector<AwaitId> woken_;
 
   std::vector<RecordId> compensations_;
   std::vector<RecordId> changed_inputs_;
   std::vector<std::uint64_t> forgotten_;
+  std::vector<std::uint64_t> consumed_;
+  std::vector<std::uint64_t> dropped_;
   RecordId taken_ = 0;  // Entries before this one were handed out by take_new().
   RecordId last_agreed_ = kNoRecord;
   std::int64_t time_ms_ = 0;

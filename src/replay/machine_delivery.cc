@@ -37,9 +37,7 @@ bool Machine::is_deliverable(RecordId id) const {
     return false;
   }
   if (record.is_command) {
-    const bool is_whole_operation =
-        record.kind == EntryKind::kOperationCompleted || record.kind == EntryKind::kOperationFailed;
-    return is_whole_operation && record.future != 0 && is_open(record.future);
+    return is_operation_outcome(record.kind) && record.future != 0 && is_open(record.future);
   }
   if (record.kind == EntryKind::kLoopCheckpointed) {
     const auto loop = loops_.find(record.branch);
@@ -74,8 +72,9 @@ Delivery Machine::deliver(RecordId id) {
   Delivery delivery{record.seq, record.kind, 0};
   now_ms_ = record.time_ms;
   if (record.kind == EntryKind::kSignalReceived && !record.skipped) {
-    const FutureId wait =
-        mailboxes_.put(record.name, id, [this](FutureId future) { return is_open(future); });
+    const FutureId wait = mailboxes_.put(record.name, id, [this](FutureId future) {
+      return is_open(future) && !futures_[future].is_asleep;
+    });
     if (wait != 0) {
       note_in_loops(id, log_[futures_[wait].record].branch);
       complete(wait, id, OutcomeKind::kValue);
@@ -94,7 +93,7 @@ Delivery Machine::deliver(RecordId id) {
     if (id < log_.loaded_count()) {
       resume_loop(record.branch);
     } else if (loops_.at(record.branch).done) {
-      loops_.erase(record.branch);
+      erase_loop(record.branch);
     }
     complete(delivery.future, id, OutcomeKind::kValue);
   } else {
@@ -133,15 +132,20 @@ Result<RecordId> Machine::find_target(const Entry& arrival) {
   return log_.find_command(kind, arrival.id);
 }
 
-Result<bool> Machine::arrive(const Entry& arrival) {
+Result<bool> Machine::arrive(const Entry& arrival, std::uint64_t token) {
   PAWL_TRY(check_usable());
   const EntryTraits* known = find_traits(arrival.kind);
   if (known == nullptr || (known->role != EntryRole::kArrival && known->role != EntryRole::kFree)) {
     return make_error(ErrorCode::kInvalidArgument, "arrive: this entry is no arrival");
   }
+  if (arrival.payload.size() > kPayloadBytesMax || arrival.extra.size() > kPayloadBytesMax ||
+      arrival.name.size() > kNameBytesMax) {
+    return make_error(ErrorCode::kLimitExceeded, "arrive: larger than a log can hold");
+  }
   Inbound inbound{arrival.kind,
                   kNoRecord,
                   arrival.time_ms,
+                  token,
                   std::string(arrival.name),
                   std::string(arrival.payload),
                   std::string(arrival.extra),
@@ -152,10 +156,10 @@ Result<bool> Machine::arrive(const Entry& arrival) {
       return false;
     }
     const Record& command = log_[inbound.command];
-    if (command.forgotten || command.link != kNoRecord ||
-        !arriving_.insert(inbound.command).second) {
+    if (command.forgotten || command.link != kNoRecord || command.arriving) {
       return false;
     }
+    log_[inbound.command].arriving = true;
   }
   inbox_.push_back(std::move(inbound));
   return true;
@@ -172,8 +176,9 @@ RecordId Machine::next_in_inbox() {
         parked_.emplace(inbound.command, std::move(inbound));
         continue;
       }
-      arriving_.erase(inbound.command);
+      log_[inbound.command].arriving = false;
       if (command.forgotten || !is_open(command.future)) {
+        dropped_.push_back(inbound.token);
         continue;
       }
     }
@@ -185,6 +190,7 @@ RecordId Machine::next_in_inbox() {
     entry.extra = inbound.extra;
     const RecordId id = log_.append_plain(entry, inbound.command);
     scanned_ = id + 1;
+    consumed_.push_back(inbound.token);
     return id;
   }
   return kNoRecord;

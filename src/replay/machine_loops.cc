@@ -29,6 +29,7 @@ void Machine::start_loop(BranchId node, RecordId record, FutureId future,
         log_[signal].skipped = true;
         mailboxes_.take(log_[signal].name, signal);
         loop.taken.push_back(seq);
+        note_in_loops(signal, log_.branch(node).parent);
       }
     }
   }
@@ -48,9 +49,11 @@ void Machine::resume_loop(BranchId node) {
   }
   if (const auto kept = survivors_.find(node); kept != survivors_.end()) {
     for (const RecordId id : kept->second) {
+      note_in_loops(id, log_.branch(node).parent);
+      log_[id].future = kIssuedOnly;
       if (log_[id].kind == EntryKind::kCompensationRegistered) {
         register_compensation(id);
-      } else if (const RecordId target = cancel_target(log_[id]);
+      } else if (const RecordId target = log_.cancel_target(id);
                  target != kNoRecord && log_[target].future != 0) {
         futures_[log_[target].future].cancel_requested = true;
       }
@@ -102,9 +105,7 @@ Result<void> Machine::close_iteration(Loop& loop) {
   if (loop.iteration == kNoBranch) {
     return {};
   }
-  PAWL_TRY(check_leftovers(loop.iteration));
-  end_waits(*scopes_[loop.iteration]);
-  scopes_[loop.iteration].reset();
+  PAWL_TRY(end_scope(loop.iteration));
   loop.iteration = kNoBranch;
   return {};
 }
@@ -137,18 +138,28 @@ Result<FutureId> Machine::end_loop(BranchId node, std::string_view state, std::s
       is_written ? FutureId{0} : write_checkpoint(node, *loop, state, true, result);
   state_.end_loop(node);
   if (is_written) {
-    loops_.erase(node);
+    erase_loop(node);
   }
   return future;
 }
 
+void Machine::erase_loop(BranchId node) {
+  loops_.erase(node);
+  --scopes_[log_.branch(node).parent]->open_children;
+}
+
 Result<void> Machine::abandon_loop(BranchId node) {
-  PAWL_TRY_ASSIGN(Loop * loop, open_loop(node));
+  PAWL_TRY(check_usable());
+  const auto found = loops_.find(node);
+  if (found == loops_.end()) {
+    return make_error(ErrorCode::kInvalidArgument, "loop " + std::to_string(node) + " is not open");
+  }
+  Loop* loop = &found->second;
   const std::uint64_t reached = loop->finished + (loop->iteration == kNoBranch ? 0 : 1);
   PAWL_TRY(close_iteration(*loop));
   PAWL_TRY(check_no_later_iteration(node, reached));
   state_.end_loop(node);
-  loops_.erase(node);
+  erase_loop(node);
   return {};
 }
 
@@ -183,33 +194,29 @@ FutureId Machine::write_checkpoint(BranchId node, Loop& loop, std::string_view s
   const RecordId id = log_.append_plain(entry, loop.record, node);
   loop.checkpoint = id;
   loop.entries.push_back(id);
+  log_.cover(node, loop.finished);
   note_in_loops(id, log_.branch(node).parent);
   loop.future = add_future(CommandKind::kLoop, loop.record);
   return loop.future;
 }
 
 void Machine::move_away(RecordId id) {
-  if (!log_[id].forgotten) {
+  if (!log_[id].moved) {
+    log_[id].moved = true;
     log_[id].forgotten = true;
     forgotten_.push_back(log_[id].seq);
   }
 }
 
-RecordId Machine::cancel_target(const Record& request) {
-  const CommandKind kind =
-      request.kind == EntryKind::kTaskCancelRequested ? CommandKind::kTask : CommandKind::kTimer;
-  return log_.find_command(kind, log_.id_text(request));
-}
-
 // Moves an entry of a finished iteration away, with what completed it, unless it still matters.
 void Machine::forget(BranchId node, Loop& loop, RecordId id) {
   const Record& record = log_[id];
-  if (record.kind == EntryKind::kCompensationRegistered) {
+  const bool is_issued = record.future != 0 && !record.skipped;
+  if (record.kind == EntryKind::kCompensationRegistered && is_issued) {
     return;
   }
-  if (record.kind == EntryKind::kTaskCancelRequested ||
-      record.kind == EntryKind::kTimerCancelRequested) {
-    const RecordId target = cancel_target(record);
+  if (is_cancel_request(record.kind) && is_issued) {
+    const RecordId target = log_.cancel_target(id);
     if (target != kNoRecord && !log_.is_below(log_[target].branch, node)) {
       return;
     }

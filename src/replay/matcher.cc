@@ -1,5 +1,7 @@
 #include "replay/matcher.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "replay/labels.h"
 
@@ -11,7 +13,7 @@ std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"
 
 // "Task 'charge'", "Branch", "StepRemoved (Task 'charge')".
 std::string describe(const Log& log, const Record& record) {
-  const std::string name = command_name(log, record);
+  const std::string name = shown_name(log, record);
   std::string text(label_name(log.command_kind(record)));
   if (!name.empty()) {
     text += " " + quoted(name);
@@ -93,6 +95,27 @@ Placement Matcher::place(Log& log, BranchId branch, Cursor& cursor, const Wanted
   return Matched{id};
 }
 
+bool Matcher::is_recorded_next(Log& log, BranchId branch, const Cursor& cursor,
+                               const Wanted& wanted) {
+  Cursor probe = cursor;
+  RecordId id = kNoRecord;
+  if (!wanted.step_key.empty()) {
+    id = log.find_by_key(branch, wanted.step_key);
+  } else if (matching_ == Matching::kStrict) {
+    id = next_recorded(log, branch, probe);
+  } else if (matching_ == Matching::kPerKind) {
+    id = take_of_kind(log, branch, probe, wanted.kind);
+  } else if (const std::uint32_t* group = find_group(log, branch, wanted.kind, wanted.name)) {
+    id = groups_[*group].next;
+  }
+  if (id == kNoRecord || log[id].future != 0) {
+    return false;
+  }
+  const bool is_right_version = matching_ != Matching::kStrict || !wanted.step_key.empty() ||
+                                log[id].version == wanted.version;
+  return is_right_version && !validate(log, id, wanted);
+}
+
 Placement Matcher::append(const Log& log, BranchId branch) const {
   return New{Coordinate(log.next_whole_number(branch))};
 }
@@ -122,7 +145,7 @@ Placement Matcher::place_strict(const Log& log, BranchId branch, Cursor& cursor,
   }
   const Record& next = log[id];
   if (wanted.version > next.version) {
-    Coordinate coordinate = insertion_between(cursor.previous, log.coordinate(next));
+    Coordinate coordinate = insertion_between(cursor.previous, next_place(log, branch, cursor));
     cursor.previous = coordinate;
     return New{std::move(coordinate)};
   }
@@ -136,6 +159,17 @@ Placement Matcher::place_strict(const Log& log, BranchId branch, Cursor& cursor,
   }
   pass(log, cursor, id);
   return Matched{id};
+}
+
+// Of the nearest recorded command behind the cursor, with a key or not: so that an insertion before
+// it cannot hit a place that is taken.
+Coordinate Matcher::next_place(const Log& log, BranchId branch, const Cursor& cursor) const {
+  const std::span<const RecordId> recorded = log.recorded(branch);
+  const auto behind = std::partition_point(recorded.begin(), recorded.end(), [&](RecordId id) {
+    return log.coordinate(log[id]) <= cursor.previous;
+  });
+  PAWL_CHECK(behind != recorded.end());
+  return log.coordinate(log[*behind]);
 }
 
 Placement Matcher::place_by_key(Log& log, BranchId branch, Cursor& cursor,

@@ -61,6 +61,9 @@ class Matcher {
   // Finds the place of a command and moves the cursor past it. Not called again for a mismatch.
   Placement place(Log& log, BranchId branch, Cursor& cursor, const Wanted& wanted);
 
+  // True if place() would match this very command to a recorded one; moves nothing.
+  bool is_recorded_next(Log& log, BranchId branch, const Cursor& cursor, const Wanted& wanted);
+
   // The rules of removed() and check_version(); `strict` only. Matched: nothing is to be written.
   Placement place_removed(Log& log, BranchId branch, Cursor& cursor, const Wanted& wanted);
   // For Matched, the version is that of the record; a version check is passed, anything else stays
@@ -78,6 +81,7 @@ class Matcher {
   };
 
   RecordId next_recorded(const Log& log, BranchId branch, Cursor& cursor) const;
+  Coordinate next_place(const Log& log, BranchId branch, const Cursor& cursor) const;
   Placement append(const Log& log, BranchId branch) const;
   Placement place_strict(const Log& log, BranchId branch, Cursor& cursor,
                          const Wanted& wanted) const;

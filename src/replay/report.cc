@@ -8,7 +8,7 @@ namespace {
 
 std::string describe_record(const Log& log, const Record& record) {
   std::string text(traits(record.kind).event);
-  const std::string name = record.is_command ? command_name(log, record) : std::string();
+  const std::string name = record.is_command ? shown_name(log, record) : std::string();
   if (!name.empty()) {
     text += " '" + name + "'";
   }
@@ -45,10 +45,15 @@ std::string describe_asked(const Asked& asked) {
   return text + " v" + std::to_string(asked.version);
 }
 
-std::string advice_for(ViolationKind kind) {
+std::string advice_for(ViolationKind kind, Matching matching) {
   switch (kind) {
     case ViolationKind::kKind:
     case ViolationKind::kName:
+      if (matching != Matching::kStrict) {
+        return "restore the recorded step; or give the step a key of its own, .step_key, so that "
+               "its "
+               "place does not matter";
+      }
       return "restore the recorded step; or insert the new one with a higher version, ctx.v(n), "
              "and "
              "leave the recorded one after it; or put ctx.removed(…) in the place of the recorded "
@@ -74,9 +79,15 @@ Violation start(const Log& log, const ReportContext& context, ViolationKind kind
   violation.run_id = context.run_id;
   violation.definition_then = context.definition_then;
   violation.definition_now = context.definition_now;
-  violation.advice = advice_for(kind);
+  violation.advice = advice_for(kind, context.matching);
+  if (!context.definition_now.empty() && context.definition_then == context.definition_now) {
+    violation.advice =
+        "the definition has not changed, so the code is not deterministic: look for clocks, random "
+        "numbers, addresses, threads or hash order before this step; or " +
+        violation.advice;
+  }
   violation.last_agreed = context.last_agreed == kNoRecord
-                              ? "nothing: this is the first recorded command"
+                              ? "nothing: no recorded command was asked for before"
                               : describe_record(log, log[context.last_agreed]);
   return violation;
 }
@@ -105,7 +116,7 @@ Violation report_leftover(const Log& log, const ReportContext& context, BranchId
   Violation violation = start(log, context, ViolationKind::kLeftover);
   const Labels labels = labels_of(log, record);
   const std::string where = log.location(branch).to_string();
-  const std::string name = command_name(log, record);
+  const std::string name = shown_name(log, record);
   violation.location = labels.location;
   violation.label = labels.to_string();
   violation.headline = "Commands left over at " + labels.of_kind + ": expected the end of branch " +

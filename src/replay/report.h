@@ -4,6 +4,7 @@
 #include <string>
 
 #include "replay/log.h"
+#include "replay/matcher.h"
 #include "replay/violation.h"
 
 namespace pawl::replay {
@@ -11,6 +12,7 @@ namespace pawl::replay {
 // What a report says besides the disagreement itself.
 struct ReportContext {
   std::string run_id;
+  Matching matching{};
   std::string definition_then;
   std::string definition_now;
   RecordId last_agreed = kNoRecord;

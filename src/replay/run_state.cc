@@ -25,12 +25,7 @@ void RunState::write(const Log& log, std::string_view key, std::optional<std::st
   if (found == values_.end()) {
     found = values_.emplace(std::string(key), Value{}).first;
   }
-  found->second.writer = branch;
-  if (value) {
-    found->second.text = std::string(*value);
-  } else {
-    found->second.text.reset();
-  }
+  found->second = Value{value, branch};
 }
 
 std::optional<std::string_view> RunState::get(std::string_view key) const {
@@ -38,7 +33,7 @@ std::optional<std::string_view> RunState::get(std::string_view key) const {
   if (found == values_.end() || !found->second.text) {
     return std::nullopt;
   }
-  return *found->second.text;
+  return found->second.text;
 }
 
 std::vector<StateChange> RunState::net_changes(const Log& log, BranchId loop) {
@@ -55,7 +50,7 @@ std::vector<StateChange> RunState::net_changes(const Log& log, BranchId loop) {
       continue;
     }
     if (value->second.text || touch->second.hid_outer_value) {
-      changes.push_back({touch->first, value->second.text});
+      changes.push_back({touch->first, std::optional<std::string>(value->second.text)});
       ++touch;
       continue;
     }

@@ -16,7 +16,8 @@ namespace pawl::replay {
 
 class RunState {
  public:
-  // Sets (value) or clears (none) a key from within `branch`.
+  // Sets (value) or clears (none) a key from within `branch`. The value is not copied: it must live
+  // as long as the state.
   void write(const Log& log, std::string_view key, std::optional<std::string_view> value,
              BranchId branch);
   std::optional<std::string_view> get(std::string_view key) const;
@@ -30,7 +31,7 @@ class RunState {
 
  private:
   struct Value {
-    std::optional<std::string> text;  // None: cleared; kept while a loop may have to say so.
+    std::optional<std::string_view> text;  // None: cleared; kept while a loop may have to say so.
     BranchId writer = kNoBranch;
   };
   struct Touch {

@@ -26,14 +26,12 @@ TextRef TextPool::add(std::string_view text) {
       return ref;
     }
     // In proportion to what is there: most runs are small.
-    const std::size_t size = std::clamp(chunk_bytes_ / 4, kChunkBytes / 32, kChunkBytes);
+    const std::size_t size =
+        std::max(text.size(), std::clamp(chunk_bytes_ / 4, kChunkBytes / 32, kChunkBytes));
     chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
     chunk_bytes_ += size;
     next_ = chunks_.back().get();
     left_ = size;
-    if (text.size() > left_) {
-      return add(text);
-    }
   }
   std::memcpy(next_, text.data(), text.size());
   const TextRef ref(next_, static_cast<std::uint32_t>(text.size()));

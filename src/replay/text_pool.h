@@ -17,6 +17,7 @@ class TextRef {
  public:
   TextRef() = default;
   std::string_view view() const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer in two halves keeps records small.
     return {reinterpret_cast<const char*>((static_cast<std::uintptr_t>(high_) << 32U) | low_),
             size_};
   }

@@ -39,9 +39,9 @@ class Runner:
         self.tree = root / "build-mutants" / "tree"
         self.build_dir = root / "build-mutants" / "build"
 
-    def stale(self, mutant):
-        """Returns what is wrong with the mutant's place in the sources, or None."""
-        file = self.root / mutant["file"]
+    def stale(self, mutant, root):
+        """Returns what is wrong with the mutant's place in the sources below root, or None."""
+        file = root / mutant["file"]
         if not file.is_file():
             return f"{mutant['file']} does not exist"
         count = file.read_text(encoding="utf-8").count(mutant["find"])
@@ -117,7 +117,7 @@ class Runner:
 
     def try_mutant(self, mutant):
         """Returns (verdict, detail) where verdict is killed, survived, did-not-compile or stale."""
-        if problem := self.stale(mutant):
+        if problem := self.stale(mutant, self.tree):
             return "stale", problem
         file = self.tree / mutant["file"]
         original = file.read_text(encoding="utf-8")
@@ -150,7 +150,7 @@ def load(root):
 
 def check(runner):
     """Reports the mutants that no longer fit the sources. Builds nothing."""
-    problems = [(mutant["id"], problem) for mutant in runner.mutants if (problem := runner.stale(mutant))]
+    problems = [(mutant["id"], problem) for mutant in runner.mutants if (problem := runner.stale(mutant, runner.root))]
     for name, problem in problems:
         print(f"{name}: {problem}")
     return 1 if problems else 0

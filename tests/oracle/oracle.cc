@@ -360,7 +360,8 @@ struct Future {
   json::value value;
   Failure failure;
   std::uint64_t order = 0;  // of its completion, among all completions
-  bool closed = false;      // a signal wait whose branch has ended
+  bool asleep = false;      // a signal wait whose branch has ended
+  bool closed = false;      // a signal wait whose iteration has ended
 };
 
 struct Variable {
@@ -960,6 +961,11 @@ class Evaluator {
 
   std::size_t create(Branch& branch, const Coordinate& coordinate, const Request& request) {
     Location location = child_of(branch.location, coordinate);
+    for (const Entry& entry : log_) {
+      if (is_end(entry.event())) {
+        throw Violation{"the run has ended in history", print_location(location)};
+      }
+    }
     json::object fields;
     fields["location"] = print_location(location);
     fields["version"] = request.version;
@@ -1137,7 +1143,7 @@ class Evaluator {
     }
     std::string name = text_of(log_[index].body, "signalName");
     for (const auto& wait : signal_waits_) {
-      if (wait->name == name && !wait->complete && !wait->closed) {
+      if (wait->name == name && !wait->complete && !wait->closed && !wait->asleep) {
         take_signal(index, *wait);
         return;
       }
@@ -1392,8 +1398,39 @@ class Evaluator {
     check_leftovers(branch);
     for (const auto& wait : signal_waits_) {
       if (wait->branch == &branch) {
+        wait->asleep = true;
+      }
+      if (is_iteration(branch) && is_prefix(branch.location, wait->branch->location)) {
         wait->closed = true;
       }
+    }
+  }
+
+  static bool is_prefix(const Location& prefix, const Location& location) {
+    return prefix.size() <= location.size() &&
+           std::equal(prefix.begin(), prefix.end(), location.begin());
+  }
+
+  bool is_iteration(const Branch& branch) const {
+    if (branch.location.empty()) {
+      return false;
+    }
+    Location above(branch.location.begin(), branch.location.end() - 1);
+    for (const Entry& entry : log_) {
+      if (entry.location && *entry.location == above && entry.event() == "LoopStarted") {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Somebody awaits a wait whose branch has ended: it is the newest wait now.
+  void wake(const std::shared_ptr<Future>& wait) {
+    wait->asleep = false;
+    signal_waits_.erase(std::find(signal_waits_.begin(), signal_waits_.end(), wait));
+    signal_waits_.push_back(wait);
+    if (std::optional<std::size_t> waiting = take_from_mailbox(wait->name)) {
+      take_signal(*waiting, *wait);
     }
   }
 
@@ -1490,6 +1527,10 @@ class Evaluator {
         throw std::invalid_argument("variable '" + name + "' is no future");
       }
       waiter.futures.push_back(variable(name).future);
+      if (waiter.futures.back()->asleep && !waiter.futures.back()->complete &&
+          !waiter.futures.back()->closed) {
+        wake(waiter.futures.back());
+      }
     }
     co_await Block{this, &waiter};
     if (waiter.interrupted) {
@@ -1508,13 +1549,14 @@ class Evaluator {
     if (!waiter.all && first) {
       assign(step, json::value(names[*first]));
     }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Future& future = *waiter.futures[i];
+      if ((waiter.all || i == first) && future.complete && !future.failed) {
+        variables_[names[i]] = Variable{future.value, waiter.futures[i]};
+      }
+    }
     if (first && waiter.futures[*first]->failed) {
       co_return Flow::fail(waiter.futures[*first]->failure);
-    }
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (waiter.all || i == first) {
-        variables_[names[i]] = Variable{waiter.futures[i]->value, waiter.futures[i]};
-      }
     }
     co_return Flow::next();
   }
@@ -1720,7 +1762,6 @@ class Evaluator {
     } else if (verb == "run") {
       request.kind = "Operation";
       request.name = text_of(step, "run");
-      copy_field(step, "input", request.fields, "input");
     } else if (verb == "timer") {
       request.kind = "Timer";
       request.event = "TimerStarted";
@@ -1920,13 +1961,17 @@ class Evaluator {
     write_end("WorkflowCompleted", {{"result", flow.value}});
   }
 
+  static bool is_end(std::string_view event) {
+    return event == "WorkflowCompleted" || event == "WorkflowFailed" ||
+           event == "WorkflowCancelled" || event == "WorkflowRecurred";
+  }
+
   void write_end(std::string_view event, json::object fields) {
     for (const Entry& entry : log_) {
       std::string recorded = entry.event();
-      if (recorded == "WorkflowCompleted" || recorded == "WorkflowFailed" ||
-          recorded == "WorkflowCancelled" || recorded == "WorkflowRecurred") {
+      if (is_end(recorded)) {
         if (recorded != event) {
-          throw Violation{"the run ended with " + recorded + " in history", ""};
+          throw Violation{"the run ended with " + recorded + " in history", "{}"};
         }
         return;
       }
