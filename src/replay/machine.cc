@@ -620,6 +620,13 @@ void Machine::note_orphans(BranchId branch) {
       note_orphans(log_.opened_branch(record));
     } else if (record.kind == EntryKind::kLoopStarted) {
       const BranchId loop = log_.opened_branch(record);
+      for (const auto* of_loop : {&loaded_checkpoints_, &survivors_}) {
+        if (const auto found = of_loop->find(loop); found != of_loop->end()) {
+          for (const RecordId entry : found->second) {
+            note_in_loops(entry, branch);
+          }
+        }
+      }
       for (BranchId iteration = loop + 1; iteration < log_.branch_count(); ++iteration) {
         if (log_.branch(iteration).parent == loop) {
           note_orphans(iteration);

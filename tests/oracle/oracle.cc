@@ -389,6 +389,7 @@ struct Entry {
   bool fresh = false;                  // appended in this turn
   bool ignored = false;                // covered by a checkpoint of the given history
   bool matched = false;                // a command that the code issued or removed
+  bool stands = false;                 // a command that the code issued, now or before a checkpoint
   bool delivered = false;
   bool moved = false;         // by a checkpoint written in this turn
   bool cancel_asked = false;  // a command that the code has asked to cancel
@@ -752,12 +753,12 @@ class Evaluator {
   bool stays(std::size_t i, const Location& loop) const {
     const Entry& entry = log_[i];
     if (entry.event() == "CompensationRegistered") {
-      return true;
+      return entry.stands;
     }
     if (entry.event() == "SignalReceived") {
       return entry.seq() < log_[started(loop)].seq();
     }
-    return entry.is_cancel_request() && !cancels_below(i, loop);
+    return entry.is_cancel_request() && entry.stands && !cancels_below(i, loop);
   }
 
   // Is the cancel request at index `i` for something below `loop`?
@@ -883,6 +884,7 @@ class Evaluator {
       }
       validate(*found, request);
       log_[*found].matched = true;
+      log_[*found].stands = true;
       return *found;
     }
     if (strict()) {
@@ -904,6 +906,7 @@ class Evaluator {
     }
     validate(*found, request);
     log_[*found].matched = true;
+    log_[*found].stands = true;
     branch.cursor = log_[*found].location->back();
     return *found;
   }
@@ -986,6 +989,7 @@ class Evaluator {
     std::size_t index = append(request.event, std::move(fields));
     log_[index].location = location;
     log_[index].matched = true;
+    log_[index].stands = true;
     if (!request.key) {
       branch.cursor = coordinate;
     }
@@ -1351,6 +1355,11 @@ class Evaluator {
         writes_.push_back({std::string(key.as_string()), std::nullopt, writer});
       }
     }
+    for (Entry& entry : log_) {
+      if (entry.location && in_iterations(*entry.location, loop, finished)) {
+        entry.stands = true;
+      }
+    }
     for (std::size_t i = 0; i < c; ++i) {
       if (log_[i].is_cancel_request() && in_iterations(*log_[i].location, loop, finished)) {
         ask_again(i, loop);
@@ -1629,6 +1638,12 @@ class Evaluator {
         co_return Flow::next();
       }
     }
+    std::optional<Variable> outer_i;
+    for (const Branch* branch = context.branch; branch != nullptr; branch = branch->parent) {
+      if (branch->loop && variables_.contains("i")) {
+        outer_i = variables_["i"];
+      }
+    }
     std::optional<json::value> result;
     while (!result && finished < times) {
       std::uint64_t iteration = finished + 1;
@@ -1657,6 +1672,9 @@ class Evaluator {
       Waiter gate;
       gate.checkpoint = write_checkpoint(loop, finished, true, result);
       co_await Block{this, &gate};
+    }
+    if (outer_i) {
+      variables_["i"] = *outer_i;
     }
     assign(step, result ? *result : json::value(finished));
     co_return Flow::next();
