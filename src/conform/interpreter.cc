@@ -251,7 +251,7 @@ Task<Flow> Interpreter::run_step(const json::object* code, Scope scope, std::str
     co_return flow;
   }
   if (verb == "loop") {
-    auto task = run_loop(&step, scope, at);
+    auto task = run_loop(&step, scope, path);
     Flow flow = co_await task;
     co_return flow;
   }
@@ -446,7 +446,14 @@ Task<Flow> Interpreter::pass_checkpoint(FutureId checkpoint) {
 
 Task<Flow> Interpreter::run_loop(const json::object* code, Scope scope, std::string path) {
   const json::object& step = *code;
-  const auto times = static_cast<std::uint64_t>(step.at("times").to_number<std::int64_t>());
+  const json::value wanted_times = resolve(step.at("times"), path + ".times");
+  boost::system::error_code error;
+  const auto times = wanted_times.to_number<std::uint64_t>(error);
+  if (error || !wanted_times.is_number()) {
+    fail_scenario(path + ".times",
+                  "expected a whole number from 0, got " + format::describe_json(wanted_times));
+    co_return stopped();
+  }
   CommandRequest request = request_for(CommandKind::kLoop, step, scope, path);
   request.has_payload = true;
   request.payload = "0";
@@ -484,8 +491,8 @@ Task<Flow> Interpreter::run_loop(const json::object* code, Scope scope, std::str
       co_return raise(iteration.error());
     }
     variables_["i"] = Variable{json::value(finished + 1)};
-    auto body =
-        run_list(&step.begin()->value().get_array(), Scope{*iteration, 0, scope.shielded}, path);
+    auto body = run_list(&step.begin()->value().get_array(), Scope{*iteration, 0, scope.shielded},
+                         path + ".loop");
     Flow flow = co_await body;
     if (flow.kind == Flow::Kind::kStop) {
       co_return flow;
@@ -587,7 +594,7 @@ Flow Interpreter::run_operation(const json::object& step, const Scope& scope,
       payload = json::serialize(resolve(*value, path + ".returns"));
     } else if (const json::value* error = step.if_contains("throws")) {
       outcome = OutcomeKind::kFailed;
-      payload = json::serialize(*error);
+      payload = json::serialize(resolve(*error, path + ".throws"));
     }
     tick();
     const Result<void> completed = machine_->complete_operation(opened->future, outcome, payload);
@@ -681,7 +688,7 @@ Flow Interpreter::run_command(const json::object& step, const Scope& scope,
             false};
   }
   if (verb == "throw") {
-    return thrown(text_of(subject));
+    return thrown(error_text(resolve(subject, path + ".throw")));
   }
   return run_read(step, scope, path);
 }

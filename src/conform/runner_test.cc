@@ -171,7 +171,7 @@ TEST_F(RunnerTest, BrokenScenariosNameFileScenarioAndField) {
       {R"({"name": "n", "program": [], "matching": 1})",
        "FAIL n: FILE: matching: expected a text, got 1\n"},
       {R"({"name": "n", "program": [], "histroy": []})",
-       "FAIL n: FILE: histroy: a scenario has no such field\n"},
+       "FAIL n: FILE: histroy: there is no such field; is it 'history'?\n"},
       {R"({"name": "n", "program": [], "run": []})",
        "FAIL n: FILE: run: expected an object, got a list\n"},
       {R"({"name": "n", "program": [], "run": {"id": "order-17"}})",
@@ -182,8 +182,8 @@ TEST_F(RunnerTest, BrokenScenariosNameFileScenarioAndField) {
        "FAIL n: FILE: run.kind: expected a text, got 17\n"},
       {R"({"name": "n", "program": [], "run": {"startedAt": "now"}})",
        "FAIL n: FILE: run.startedAt: expected a whole number from "},
-      {R"({"name": "n", "program": [], "run": {"user": 1}})",
-       "FAIL n: FILE: run.user: there is no such field\n"},
+      {R"({"name": "n", "program": [], "run": {"startdAt": 1}})",
+       "FAIL n: FILE: run.startdAt: there is no such field; is it 'startedAt'?\n"},
       {R"({"name": "n", "program": [], "history": {}})",
        "FAIL n: FILE: history: expected a list, got an object\n"},
       {R"({"name": "n", "program": [], "expect": []})",
@@ -220,6 +220,17 @@ TEST_F(RunnerTest, BrokenScenariosNameFileScenarioAndField) {
   };
   for (const auto& bad : cases) {
     EXPECT_THAT(failure(std::string(bad.scenario)), StartsWith(std::string(bad.line)));
+  }
+}
+
+TEST_F(RunnerTest, OtherFieldsOfAScenarioAndItsRunAreForPeople) {
+  for (const std::string field : {"description", "comment", "note", "author", "seed", "tags"}) {
+    EXPECT_EQ(run({write("p.json", R"({"name": "n", ")" + field + R"(": [1], "program": [],
+                                       "run": {")" +
+                                       field + R"(": 1},
+                                       "expect": {"outcome": "completed"}})")}),
+              "ok n\n")
+        << field;
   }
 }
 
@@ -315,6 +326,13 @@ TEST_F(RunnerTest, AVariableThatWasNeverSetIsAMistake) {
             "FAIL n: FILE: program[0].value: variable 'x' is not set\n");
   EXPECT_EQ(program_failure(R"([{"try": [{"return": {"$": "x"}}], "catch": []}])"),
             "FAIL n: FILE: program[0].try[0].return: variable 'x' is not set\n");
+}
+
+TEST_F(RunnerTest, AVariableOfTheWrongTypeSaysWhere) {
+  EXPECT_EQ(program_failure(R"([{"loop": [], "times": {"$": "x"}}])"),
+            "FAIL n: FILE: program[0].times: variable 'x' is not set\n");
+  EXPECT_EQ(program_failure(R"([{"get": "k", "as": "x"}, {"loop": [], "times": {"$": "x"}}])"),
+            "FAIL n: FILE: program[1].times: expected a whole number from 0, got null\n");
 }
 
 TEST_F(RunnerTest, AHistoryThatNoRunCanHaveWrittenSaysWhere) {
@@ -421,6 +439,30 @@ TEST(Evaluate, AScenarioThatMakesNoSenseIsInvalid) {
   EXPECT_EQ(actual.at("outcome"), "invalid");
   EXPECT_THAT(std::string(actual.at("error").at("message").get_string()),
               StartsWith("program[0]: there is no step 'x'"));
+}
+
+// Somebody waits for it when its branch ends; the signal comes; somebody else awaits it again.
+TEST(Evaluate, AWaitThatIsAwaitedAgainLetsAllGoOnThatWaitForIt) {
+  const json::object actual = evaluate(format::parse_json(R"({"name": "n",
+    "history": [
+      {"event": "BranchOpened", "location": "{1}"}, {"event": "BranchOpened", "location": "{2}"},
+      {"event": "BranchOpened", "location": "{3}"},
+      {"event": "BranchOpened", "location": "{1, 1}"},
+      {"event": "SignalAwaited", "signalName": "go", "location": "{1, 1, 1}"},
+      {"event": "TimerStarted", "timerId": "one", "location": "{1, 1, 2}"},
+      {"event": "TimerStarted", "timerId": "two", "location": "{3, 1}"},
+      {"event": "TimerFired", "timerId": "one"},
+      {"event": "SignalReceived", "signalName": "go", "data": 7},
+      {"event": "TimerFired", "timerId": "two"}],
+    "program": [
+      {"join": [
+        [{"branch": [{"signal": "go", "as": "w"}, {"timer": 1, "id": "one", "as": "a"},
+                     {"await": "a"}]}],
+        [{"await": "w"}],
+        [{"timer": 2, "id": "two", "as": "b"}, {"await": "b"}, {"await": "w"}]]},
+      {"return": {"$": "w"}}]})")
+                                           ->get_object());
+  EXPECT_EQ(actual.at("outcome"), "completed") << json::serialize(actual);
 }
 
 TEST(Evaluate, GivesTheActualOutcome) {

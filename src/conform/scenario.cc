@@ -25,10 +25,11 @@ namespace {
 enum class Type : std::uint8_t {
   kAny,
   kText,       // Not empty.
+  kTextValue,  // The same, or a variable that holds one.
   kVariable,   // A text that names a variable.
   kVariables,  // A list of them, not empty.
   kDuration,   // Whole number of milliseconds.
-  kCount,      // Whole number from 0.
+  kCount,      // Whole number from 0, or a variable that holds one.
   kVersion,    // Whole number from 1.
   kTrue,
   kSteps,
@@ -56,7 +57,7 @@ const std::vector<Verb>& verbs() {
       {"run",
        Type::kText,
        {{"returns", Type::kAny},
-        {"throws", Type::kText},
+        {"throws", Type::kTextValue},
         {"input", Type::kAny},
         {"stepKey", Type::kText}}},
       {"timer", Type::kDuration, {{"id", Type::kText}, {"stepKey", Type::kText}}},
@@ -78,9 +79,13 @@ const std::vector<Verb>& verbs() {
       {"uuid", Type::kTrue, {}},
       {"random", Type::kTrue, {}},
       {"cancelled", Type::kTrue, {}},
-      {"branch", Type::kSteps, {}},
+      {"branch", Type::kSteps, {{"stepKey", Type::kText}}},
       {"join", Type::kArms, {}},
-      {"loop", Type::kSteps, {{"times", Type::kCount, true}, {"checkpointEvery", Type::kVersion}}},
+      {"loop",
+       Type::kSteps,
+       {{"times", Type::kCount, true},
+        {"checkpointEvery", Type::kVersion},
+        {"stepKey", Type::kText}}},
       {"v", Type::kVersion, {{"do", Type::kStep, true}}},
       {"removed", Type::kRemovedKind, {{"name", Type::kText}, {"stepKey", Type::kText}}},
       {"check_version", Type::kVersion, {}},
@@ -91,14 +96,55 @@ const std::vector<Verb>& verbs() {
       {"try", Type::kSteps, {{"catch", Type::kSteps, true}}},
       {"shield", Type::kSteps, {}},
       {"return", Type::kAny, {}},
-      {"throw", Type::kText, {}},
+      {"throw", Type::kTextValue, {}},
       {"recur", Type::kAny, {}},
   };
   return kVerbs;
 }
 
+// How many letters have to be put in, taken out or changed. For short words.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  constexpr std::size_t kLengthMax = 40;
+  if (a.size() > kLengthMax || b.size() > kLengthMax) {
+    return kLengthMax;
+  }
+  std::array<std::size_t, kLengthMax + 1> row{};
+  for (std::size_t j = 0; j <= b.size(); ++j) {
+    row[j] = j;
+  }
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
 Result<void> check_steps(const json::value& value, const std::string& path);
 Result<void> check_step(const json::value& value, const std::string& path);
+
+// {"$": "x"}
+bool is_variable(const json::value& value) {
+  const json::object* object = value.if_object();
+  const json::value* name = object == nullptr ? nullptr : object->if_contains("$");
+  return name != nullptr && name->is_string() && object->size() == 1;
+}
+
+// Fields that the format does not know are for people, but a slip of the pen is not.
+Result<void> check_unknown_field(std::string_view key, std::span<const std::string_view> known,
+                                 const std::string& path) {
+  for (const std::string_view candidate : known) {
+    const std::size_t slips = candidate.size() < 5 ? 1 : 2;
+    if (edit_distance(key, candidate) <= slips) {
+      return bad_field(path, "there is no such field; is it '" + std::string(candidate) + "'?");
+    }
+  }
+  return {};
+}
 
 Result<void> check_type(const json::value& value, Type type, const std::string& path) {
   constexpr std::int64_t kNumberMax = std::numeric_limits<std::int64_t>::max() / 4;
@@ -120,8 +166,11 @@ Result<void> check_type(const json::value& value, Type type, const std::string& 
       }
       return {};
     }
-    case Type::kDuration:
+    case Type::kTextValue:
+      return is_variable(value) ? Result<void>() : check_type(value, Type::kText, path);
     case Type::kCount:
+      return is_variable(value) ? Result<void>() : check_type(value, Type::kDuration, path);
+    case Type::kDuration:
       PAWL_TRY(read_integer(value, path, 0, kNumberMax));
       return {};
     case Type::kVersion:
@@ -277,7 +326,8 @@ Result<void> read_run(const json::object& run, Scenario& scenario) {
     } else if (key == "kind") {
       PAWL_TRY(read_text(member.value(), at));
     } else if (key != "input") {
-      return bad_field(at, "there is no such field");
+      constexpr std::array<std::string_view, 4> kKnown = {"id", "kind", "input", "startedAt"};
+      PAWL_TRY(check_unknown_field(key, kKnown, at));
     }
   }
   return {};
@@ -325,8 +375,10 @@ Result<Scenario> read_scenario(const json::value& value) {
       PAWL_TRY(check_expect(*expect));
       scenario.expect = *expect;
       scenario.has_expect = true;
-    } else if (key != "description" && key != "comment") {
-      return bad_field(at, "a scenario has no such field");
+    } else {
+      constexpr std::array<std::string_view, 6> kKnown = {"name",    "matching", "run",
+                                                          "history", "program",  "expect"};
+      PAWL_TRY(check_unknown_field(key, kKnown, at));
     }
   }
   if (scenario.name.empty()) {

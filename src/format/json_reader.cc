@@ -1,5 +1,7 @@
 #include "format/json_reader.h"
 
+#include <cmath>
+
 #include <boost/json.hpp>
 
 namespace pawl::format {
@@ -10,6 +12,16 @@ namespace {
 
 // Deep enough for any program; shallow enough that no recursion over it can exhaust the stack.
 constexpr std::size_t kDepthMax = 2000;
+
+// Without rounding: not every 64-bit number is a double.
+bool is_whole_number(double number, const json::value& whole) {
+  if (whole.is_int64()) {
+    return number >= -0x1p63 && number < 0x1p63 && number == std::trunc(number) &&
+           static_cast<std::int64_t>(number) == whole.get_int64();
+  }
+  return number >= 0 && number < 0x1p64 && number == std::trunc(number) &&
+         static_cast<std::uint64_t>(number) == whole.get_uint64();
+}
 
 }  // namespace
 
@@ -120,8 +132,9 @@ Result<const json::object*> read_object(const json::value& value, const std::str
 
 bool json_equal(const json::value& a, const json::value& b) {
   if (a.is_number() && b.is_number()) {
-    if (a.is_double() || b.is_double()) {
-      return a.to_number<double>() == b.to_number<double>();
+    if (a.is_double() != b.is_double()) {
+      return a.is_double() ? is_whole_number(a.get_double(), b)
+                           : is_whole_number(b.get_double(), a);
     }
     if (a.is_uint64() && b.is_int64()) {
       return b.get_int64() >= 0 && a.get_uint64() == static_cast<std::uint64_t>(b.get_int64());

@@ -48,6 +48,9 @@ class Awaits {
   // Interrupts every blocked await outside a shield.
   void cancel(std::vector<AwaitId>& woken);
 
+  bool is_watched(FutureId future) const {
+    return future < watchers_.size() && watchers_[future].first != 0;
+  }
   // The futures that blocked awaits still wait for, in no particular order.
   std::vector<FutureId> blocked_on() const;
 

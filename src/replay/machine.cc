@@ -218,6 +218,9 @@ Result<Opened> Machine::open(const CommandRequest& original) {
     return misuse("open: no such kind of command");
   }
   PAWL_TRY(check_sizes(request));
+  if (request.number < 0) {
+    return misuse("a duration must not be negative");
+  }
   if (request.name.empty() && request.kind != CommandKind::kTimer &&
       request.kind != CommandKind::kBranch && request.kind != CommandKind::kLoop) {
     return misuse("a " + std::string(step_name(request.kind)) + " needs a name");
@@ -307,7 +310,8 @@ Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t v
     running_.emplace(
         RunningKey{request.branch, future},
         Running{coordinate, std::string(request.name), std::move(id), std::string(request.step_key),
-                std::string(request.source), std::string(request.extra), version, digest});
+                std::string(request.source), std::string(request.extra),
+                std::string(request.payload), request.has_payload, version, digest});
     operation_branches_[future] = request.branch;
     if (!request.step_key.empty()) {
       running_keys_.emplace(request.branch, std::string(request.step_key));
@@ -448,8 +452,10 @@ void Machine::write_started_operations(BranchId branch, FutureId before) {
   auto it = running_.lower_bound({branch, 0});
   while (it != running_.end() && it->first.first == branch && it->first.second < before) {
     const FutureId future = it->first.second;
-    const RecordId id = log_.append_command(running_entry(EntryKind::kOperationStarted, it->second),
-                                            branch, it->second.coordinate);
+    Entry entry = running_entry(EntryKind::kOperationStarted, it->second);
+    entry.has_payload = it->second.has_input;
+    entry.payload = it->second.input;
+    const RecordId id = log_.append_command(entry, branch, it->second.coordinate);
     futures_[future].record = id;
     mark_issued(id, future);
     running_keys_.erase({branch, it->second.step_key});
@@ -627,11 +633,19 @@ void Machine::note_orphans(BranchId branch) {
           }
         }
       }
-      for (BranchId iteration = loop + 1; iteration < log_.branch_count(); ++iteration) {
-        if (log_.branch(iteration).parent == loop) {
-          note_orphans(iteration);
-        }
-      }
+      note_orphaned_iterations(loop, 0);
+    }
+  }
+}
+
+// The same for the iterations after `last` of a loop that the code ended there.
+void Machine::note_orphaned_iterations(BranchId loop, std::uint64_t last) {
+  if (log_.recorded_iteration_after(loop, last) == kNoBranch) {
+    return;
+  }
+  for (BranchId iteration = loop + 1; iteration < log_.branch_count(); ++iteration) {
+    if (log_.branch(iteration).parent == loop && log_.branch(iteration).head > last) {
+      note_orphans(iteration);
     }
   }
 }
@@ -651,7 +665,7 @@ void Machine::end_waits(BranchId branch) {
     if (!is_open(wait)) {
       continue;
     }
-    futures_[wait].is_asleep = true;
+    futures_[wait].is_asleep = !awaits_.is_watched(wait);
     if (log_.branch(branch).is_iteration) {
       futures_[wait].order = ++completions_;
       futures_[wait].outcome = OutcomeKind::kCancelled;
@@ -699,6 +713,8 @@ Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> f
     if (future == 0 || future >= futures_.size()) {
       return misuse("await: no such future: " + std::to_string(future));
     }
+  }
+  for (const FutureId future : futures) {
     if (is_open(future) && futures_[future].is_asleep) {
       wake_wait(future);
     }
@@ -826,14 +842,17 @@ std::vector<Location> Machine::waiting() const {
   std::vector<Location> places;
   for (const FutureId future : awaits_.blocked_on()) {
     const RecordId record = futures_[future].record;
+    if (futures_[future].kind == CommandKind::kLoop) {
+      continue;  // A checkpoint is on its way: nothing that the run waits for.
+    }
     if (record != kNoRecord) {
       places.push_back(log_.location(log_[record]));
-      continue;
+    } else if (const auto branch = operation_branches_.find(future);
+               branch != operation_branches_.end()) {
+      std::vector<Coordinate> path = log_.location(branch->second).coordinates();
+      path.push_back(running_.at({branch->second, future}).coordinate);
+      places.emplace_back(std::move(path));
     }
-    const BranchId branch = operation_branches_.at(future);
-    std::vector<Coordinate> path = log_.location(branch).coordinates();
-    path.push_back(running_.at({branch, future}).coordinate);
-    places.emplace_back(std::move(path));
   }
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());

@@ -235,6 +235,8 @@ class Machine {
     std::string step_key;
     std::string source;
     std::string extra;
+    std::string input;
+    bool has_input = false;
     std::uint32_t version = 1;
     std::uint64_t input_digest = 0;
   };
@@ -291,6 +293,7 @@ class Machine {
   void register_compensation(RecordId id);
   Result<void> end_scope(BranchId branch);
   void note_orphans(BranchId branch);
+  void note_orphaned_iterations(BranchId loop, std::uint64_t last);
   void end_waits(BranchId branch);
   void wake_wait(FutureId wait);
   BranchId iteration_around(BranchId branch) const;

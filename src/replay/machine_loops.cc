@@ -136,6 +136,7 @@ Result<FutureId> Machine::end_loop(BranchId node, std::string_view state, std::s
   loop->done = true;
   const FutureId future =
       is_written ? FutureId{0} : write_checkpoint(node, *loop, state, true, result);
+  note_orphaned_iterations(node, loop->finished);
   state_.end_loop(node);
   if (is_written) {
     erase_loop(node);
@@ -158,6 +159,7 @@ Result<void> Machine::abandon_loop(BranchId node) {
   const std::uint64_t reached = loop->finished + (loop->iteration == kNoBranch ? 0 : 1);
   PAWL_TRY(close_iteration(*loop));
   PAWL_TRY(check_no_later_iteration(node, reached));
+  note_orphaned_iterations(node, reached);
   state_.end_loop(node);
   erase_loop(node);
   return {};

@@ -307,6 +307,46 @@ TEST(MachineInbox, AnArrivalWaitsUntilItsCommandIsIssued) {
             "4 TaskCompleted for {2} = 1\n");
 }
 
+TEST(MachineInbox, TokensSayWhatBecameOfAnArrival) {
+  Host run;
+  const Opened loop = run.loop(1);
+  const BranchId iteration = *run->enter_iteration(loop.branch);
+  const FutureId gone = run.task("a", iteration);
+  const FutureId kept = run.task("b");
+  const FutureId wait = run.signal("go");
+  const auto arrive = [&](EntryKind kind, FutureId future, std::uint64_t token) {
+    const Record& command = run->log()[run->record_of(future)];
+    const std::string id = run->log().id_text(command);
+    const std::string location = run->log().location(command).to_string();
+    Entry entry;
+    entry.kind = kind;
+    entry.id = id;
+    entry.location = location;
+    return *run->arrive(entry, token);
+  };
+  Entry signal;
+  signal.kind = kSignalReceived;
+  signal.name = "go";
+  EXPECT_TRUE(*run->arrive(signal, 11));
+  EXPECT_TRUE(arrive(kTaskCompleted, gone, 12));
+  EXPECT_TRUE(arrive(kSignalTimedOut, wait, 13));
+  EXPECT_TRUE(arrive(kTaskCompleted, kept, 14));
+  EXPECT_FALSE(arrive(kTaskFailed, kept, 15));
+  EXPECT_TRUE(run->take_new().consumed.empty());
+  ASSERT_TRUE(run->continue_loop(loop.branch, "1"));
+  run.deliver();
+  EXPECT_EQ(run.deliver(), "6 SignalReceived to 4");
+  Batch batch = run->take_new();
+  EXPECT_EQ(batch.consumed, (std::vector<std::uint64_t>{11}));
+  EXPECT_TRUE(batch.dropped.empty());
+  EXPECT_EQ(run.deliver(), "7 TaskCompleted to 3");
+  batch = run->take_new();
+  EXPECT_EQ(batch.consumed, (std::vector<std::uint64_t>{14}));
+  EXPECT_EQ(batch.dropped, (std::vector<std::uint64_t>{12, 13}));
+  batch = run->take_new();
+  EXPECT_TRUE(batch.consumed.empty() && batch.dropped.empty());
+}
+
 TEST(MachineInbox, ExtraFieldsStayWithTheEntry) {
   Host run;
   Entry signal;
@@ -567,6 +607,25 @@ TEST(MachineOperation, OneInABranchThatEndsWhileItIsRunningCanBeReplayed) {
   EXPECT_TRUE(again->finish(kWorkflowCompleted, "null"));
 }
 
+TEST(MachineOperation, OneOfAnEndedRunIsNotExecutedAgain) {
+  Host run;
+  run.operation("hash");
+  run.task("a");
+  ASSERT_TRUE(run->finish(kWorkflowCompleted, "null"));
+  run.commit();
+  Host again = run.restarted();
+  EXPECT_FALSE(again.open(CommandKind::kOperation, "hash").must_execute);
+}
+
+TEST(MachineOperation, ReturnsOrFails) {
+  Host run;
+  const FutureId operation = run.operation("hash");
+  for (const OutcomeKind outcome : {OutcomeKind::kCancelled, OutcomeKind::kTimedOut}) {
+    EXPECT_FALSE(run->complete_operation(operation, outcome, "1"));
+  }
+  EXPECT_TRUE(run->complete_operation(operation, OutcomeKind::kValue, "1"));
+}
+
 TEST(MachineOperation, OnlyWhatRunsCanBeCompleted) {
   Host run;
   const FutureId task = run.task("a");
@@ -715,7 +774,7 @@ TEST(MachineCancel, InterruptsWhatIsBlockedOutsideAShieldOnce) {
   EXPECT_EQ(run->cancel_reason(), R"("too late")");
   EXPECT_EQ(run.status(later), "blocked");
   run.arrive(kTaskCompleted, task);
-  EXPECT_EQ(run.deliver(), "4 TaskCompleted to 1, wakes 2 1");
+  EXPECT_EQ(run.deliver(), "4 TaskCompleted to 1, wakes 2 3");
 }
 
 TEST(MachineCancel, ATaskOrTimerIsAskedOnce) {
@@ -809,17 +868,73 @@ TEST(MachineSignals, UnconsumedOnesAreNamedOldestFirst) {
   EXPECT_EQ(run->unconsumed_signals(), (std::vector<RecordId>{0, 1, 3}));
 }
 
-TEST(MachineSignals, AnEndedBranchTakesNoMore) {
+TEST(MachineSignals, AWaitOfAnEndedBranchSleepsUntilItIsAwaited) {
+  Host run;
+  const BranchId branch = run.branch();
+  const FutureId wait = run.signal("go", branch);
+  ASSERT_TRUE(run->close_branch(branch));
+  run.send("go", "1");
+  EXPECT_EQ(run.deliver(), "3 SignalReceived");
+  EXPECT_EQ(run->signal_count("go"), 1U);
+  EXPECT_EQ(run.outcome(wait), "open");
+  EXPECT_EQ(run.status(run.all({wait})), "ready by 1");
+  EXPECT_EQ(run.outcome(wait), "value 1");
+  EXPECT_EQ(run->signal_count("go"), 0U);
+}
+
+// The oldest open wait is the one that was opened first, whether or not a signal passed it by while
+// it slept.
+TEST(MachineSignals, AnAwaitedWaitOfAnEndedBranchKeepsItsPlace) {
+  for (const bool passes_by : {false, true}) {
+    Host run;
+    const BranchId branch = run.branch();
+    const FutureId oldest = run.signal("go", branch);
+    ASSERT_TRUE(run->close_branch(branch));
+    if (passes_by) {
+      const FutureId taker = run.signal("go");
+      run.send("go", "0");
+      run.deliver();
+      EXPECT_EQ(run.outcome(taker), "value 0");
+    }
+    const FutureId later = run.signal("go");
+    run.all({oldest});
+    run.send("go", "1");
+    run.send("go", "2");
+    run.deliver_all();
+    EXPECT_EQ(run.outcome(oldest), "value 1") << passes_by;
+    EXPECT_EQ(run.outcome(later), "value 2") << passes_by;
+  }
+}
+
+TEST(MachineSignals, AWaitOfAnEndedIterationEndsForGood) {
+  Host run;
+  const Opened loop = run.loop(20);
+  const BranchId iteration = *run->enter_iteration(loop.branch);
+  const BranchId branch = run.branch(iteration);
+  const FutureId direct = run.signal("go", iteration);
+  const FutureId below = run.signal("go", branch);
+  ASSERT_TRUE(run->close_branch(branch));
+  ASSERT_TRUE(run->continue_loop(loop.branch, "1"));
+  EXPECT_EQ(run.outcome(direct), "cancelled");
+  EXPECT_EQ(run.outcome(below), "cancelled");
+  run.all({direct, below});
+  run.send("go");
+  EXPECT_EQ(run.deliver(), "5 SignalReceived");
+  EXPECT_EQ(run->signal_count("go"), 1U);
+}
+
+// An await that is refused has no effect.
+TEST(MachineSignals, ARefusedAwaitTakesNoSignal) {
   Host run;
   const BranchId branch = run.branch();
   const FutureId wait = run.signal("go", branch);
   ASSERT_TRUE(run->close_branch(branch));
   run.send("go");
-  EXPECT_EQ(run.deliver(), "3 SignalReceived");
+  run.deliver();
+  const std::vector<FutureId> futures = {wait, 99};
+  EXPECT_FALSE(run->begin_await(AwaitMode::kAll, futures, false));
   EXPECT_EQ(run->signal_count("go"), 1U);
-  EXPECT_NE(run.outcome(wait), "value");
-  run.arrive(kSignalTimedOut, wait);
-  EXPECT_EQ(run.deliver(), "nothing");
+  EXPECT_EQ(run.outcome(wait), "open");
 }
 
 // --- Loops -------------------------------------------------------------------------------------
@@ -1190,6 +1305,20 @@ TEST(MachineMisuse, OfBranches) {
   EXPECT_FALSE(run->check_version(branch, 1, ""));
   EXPECT_FALSE(run->uuid(kNoBranch));
   EXPECT_FALSE(run->random(99));
+}
+
+TEST(MachineMisuse, OfABranchThatEndsBeforeWhatIsInIt) {
+  Host run;
+  const BranchId outer = run.branch();
+  const BranchId inner = run.branch(outer);
+  const Opened loop = run.loop(20, inner);
+  EXPECT_FALSE(run->close_branch(outer));
+  EXPECT_FALSE(run->close_branch(inner));
+  EXPECT_TRUE(run->abandon_loop(loop.branch));
+  EXPECT_FALSE(run->close_branch(outer));
+  EXPECT_TRUE(run->close_branch(inner));
+  EXPECT_TRUE(run->close_branch(outer));
+  EXPECT_FALSE(run->violation());
 }
 
 TEST(MachineMisuse, OfFinish) {

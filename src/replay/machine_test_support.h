@@ -214,10 +214,10 @@ class Host {
 
   // --- Awaits ---
   AwaitId all(const std::vector<FutureId>& futures, bool shielded = false) {
-    return *machine_->begin_await(AwaitMode::kAll, futures, shielded);
+    return numbered(*machine_->begin_await(AwaitMode::kAll, futures, shielded));
   }
   AwaitId any(const std::vector<FutureId>& futures, bool shielded = false) {
-    return *machine_->begin_await(AwaitMode::kAny, futures, shielded);
+    return numbered(*machine_->begin_await(AwaitMode::kAny, futures, shielded));
   }
   // "blocked", "cancelled", "ready", or "ready by 3".
   std::string status(AwaitId await) const {
@@ -272,7 +272,7 @@ class Host {
     return arrive_for(EntryKind::kCancellationRequested, "", "", reason);
   }
 
-  // --- Deliveries, as text: "4 TaskCompleted to 1, wakes 2 3" ---
+  // --- Deliveries, as text: "4 TaskCompleted to 1, wakes 2 3", awaits numbered as they began ---
   std::string deliver() {
     const Result<std::optional<Delivery>> delivery = machine_->next_delivery();
     if (!delivery) {
@@ -289,7 +289,7 @@ class Host {
     if (!machine_->woken().empty()) {
       text += ", wakes";
       for (const AwaitId await : machine_->woken()) {
-        text += " " + std::to_string(await);
+        text += " " + std::to_string(numbers_.at(await));
       }
     }
     return text;
@@ -320,8 +320,14 @@ class Host {
     return text;
   }
 
+  AwaitId numbered(AwaitId await) {
+    numbers_.emplace(await, numbers_.size() + 1);
+    return await;
+  }
+
   Store store_;
   std::unique_ptr<Machine> machine_;
+  std::map<AwaitId, std::size_t> numbers_;
 };
 
 }  // namespace pawl::replay

@@ -2,6 +2,7 @@
 // Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <vector>
@@ -47,7 +48,14 @@ class Mailboxes {
     }
   }
 
-  void add_wait(NameId name, FutureId wait) { boxes_[name].waits.push_back(wait); }
+  // Waits stand in the order in which they were opened, whenever they are added.
+  void add_wait(NameId name, FutureId wait) {
+    std::deque<FutureId>& waits = boxes_[name].waits;
+    const auto place = std::lower_bound(waits.begin(), waits.end(), wait);
+    if (place == waits.end() || *place != wait) {
+      waits.insert(place, wait);
+    }
+  }
 
   std::size_t count(NameId name) const {
     const auto box = boxes_.find(name);

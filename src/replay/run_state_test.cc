@@ -1,5 +1,6 @@
 #include "replay/run_state.h"
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ class RunStateTest : public testing::Test {
   BranchId iteration(BranchId loop, Ordinate number) { return log_.enter_iteration(loop, number); }
 
   void set(BranchId branch, std::string_view key, std::string_view value) {
-    state_.write(log_, key, value, branch);
+    state_.write(log_, key, kept_.emplace_back(value), branch);
   }
   void clear(BranchId branch, std::string_view key) {
     state_.write(log_, key, std::nullopt, branch);
@@ -46,6 +47,7 @@ class RunStateTest : public testing::Test {
   }
 
   Log log_;
+  std::deque<std::string> kept_;  // State does not copy values.
   RunState state_;
 };
 
@@ -199,7 +201,8 @@ TEST_F(RunStateTest, ApplyingAChangeIsLikeMakingIt) {
   set(kRootBranch, "gone", "outer");
   set(kRootBranch, "kept", "outer");
   const BranchId loop = loop_in(kRootBranch);
-  state_.apply(log_, loop, {{"gone", std::nullopt}, {"made", "1"}});
+  const std::vector<StateChange> applied = {{"gone", std::nullopt}, {"made", "1"}};
+  state_.apply(log_, loop, applied);
   EXPECT_EQ(get("gone"), "(none)");
   EXPECT_EQ(get("made"), "1");
   EXPECT_EQ(get("kept"), "outer");

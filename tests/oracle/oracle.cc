@@ -874,6 +874,15 @@ class Evaluator {
     }
   }
 
+  // Is this very command, which has no key, the one that history holds next?
+  bool is_next(Branch& branch, const Request& request) {
+    std::optional<std::size_t> found = strict()                  ? next_recorded(branch)
+                                       : matching_ == "per_kind" ? nth_of_kind(branch, request)
+                                                                 : nth_of_name(branch, request);
+    return found && log_[*found].kind() == request.kind && name_agrees(log_[*found], request) &&
+           (!strict() || log_[*found].version() == request.version);
+  }
+
   // Finds the recorded command for the request or appends a new one. Gives its index in the log.
   std::size_t issue(Branch& branch, const Request& request) {
     std::optional<std::size_t> found;
@@ -1408,6 +1417,12 @@ class Evaluator {
     for (const auto& wait : signal_waits_) {
       if (wait->branch == &branch) {
         wait->asleep = true;
+        for (const Waiter* waiter : waiters_) {
+          const auto& futures = waiter->futures;
+          if (std::find(futures.begin(), futures.end(), wait) != futures.end()) {
+            wait->asleep = false;
+          }
+        }
       }
       if (is_iteration(branch) && is_prefix(branch.location, wait->branch->location)) {
         wait->closed = true;
@@ -1433,11 +1448,9 @@ class Evaluator {
     return false;
   }
 
-  // Somebody awaits a wait whose branch has ended: it is the newest wait now.
+  // Somebody awaits a wait whose branch has ended.
   void wake(const std::shared_ptr<Future>& wait) {
     wait->asleep = false;
-    signal_waits_.erase(std::find(signal_waits_.begin(), signal_waits_.end(), wait));
-    signal_waits_.push_back(wait);
     if (std::optional<std::size_t> waiting = take_from_mailbox(wait->name)) {
       take_signal(*waiting, *wait);
     }
@@ -1883,9 +1896,6 @@ class Evaluator {
     if (future == nullptr || (future->kind != "Task" && future->kind != "Timer")) {
       throw Misuse{"'" + name + "' is no task or timer: it cannot be cancelled"};
     }
-    if (future->complete || log_[future->command].cancel_asked) {
-      return;
-    }
     Request request;
     request.version = version;
     const json::object& command = log_[future->command].body;
@@ -1897,6 +1907,9 @@ class Evaluator {
       request.kind = "CancelTimer";
       request.event = "TimerCancelRequested";
       request.name = text_of(command, "timerId");
+    }
+    if ((future->complete || log_[future->command].cancel_asked) && !is_next(branch, request)) {
+      return;
     }
     log_[future->command].cancel_asked = true;
     log_[issue(branch, request)].cancels = future->command;

@@ -146,7 +146,8 @@ std::string check_inner(const json::object& step, Scope& scope, std::vector<Scop
     }
   }
   if (verb == "task" || verb == "timer") {
-    set_var(step, scope, {.kind = VarKind::kFuture, .cancellable = true});
+    // Timers may share an id, and a request to cancel names its timer by nothing else.
+    set_var(step, scope, {.kind = VarKind::kFuture, .cancellable = !step.contains("id")});
   } else if (verb == "run" || verb == "promise" || verb == "child") {
     set_var(step, scope, {.kind = VarKind::kFuture});
   } else if (verb == "signal") {
