@@ -664,9 +664,12 @@ Flow Interpreter::run_command(const json::object& step, const Scope& scope,
     return opened ? Flow{} : raise(opened.error());
   }
   if (verb == "removed") {
-    tick();
-    CommandRequest request = request_for(
-        replay::find_step_kind(std::string_view(subject.get_string())).value(), step, scope, path);
+    const auto kind = replay::find_step_kind(std::string_view(subject.get_string()));
+    if (!kind) {
+      fail_scenario(path + ".removed", "there is no such kind of step");
+      return stopped();
+    }
+    CommandRequest request = request_for(*kind, step, scope, path);
     const json::value* name = step.if_contains("name");
     request.name = name == nullptr ? std::string_view() : std::string_view(name->get_string());
     const Result<void> done = machine_->removed(request);
@@ -708,10 +711,11 @@ Flow Interpreter::run_read(const json::object& step, const Scope& scope, const s
       if (!signal) {
         return raise(signal.error());
       }
-      if (!signal->has_value()) {
+      const std::optional<replay::RecordId>& id = *signal;
+      if (!id) {
         break;
       }
-      const replay::Record& record = machine_->log()[signal->value()];
+      const replay::Record& record = machine_->log()[*id];
       taken.push_back(record.has_payload ? format::payload_to_json(record.payload.view())
                                          : json::value());
     }
@@ -892,12 +896,11 @@ Result<json::object> Interpreter::run() {
 // `end` is how the program ended; null if it did not.
 json::object Interpreter::report(Flow* end) {
   json::object actual;
-  if (machine_->violation()) {
-    const replay::Violation& violation = machine_->violation().value();
+  if (const std::optional<replay::Violation>& violation = machine_->violation()) {
     actual["outcome"] = "violation";
-    actual["error"] = json::object{{"message", violation.render()},
-                                   {"code", violation.code},
-                                   {"location", violation.location}};
+    actual["error"] = json::object{{"message", violation->render()},
+                                   {"code", violation->code},
+                                   {"location", violation->location}};
   } else if (end == nullptr) {
     actual["outcome"] = "suspended";
   } else if (end->kind == Flow::Kind::kThrow) {

@@ -1,10 +1,10 @@
-// Task<T>: a lazily started coroutine that hands its result to the one that awaits it.
-// Single-threaded; destroying a Task destroys the coroutine wherever it is suspended.
+// Task<T>: a lazily started coroutine that hands its result to the one that awaits it. T can be
+// made from nothing. Single-threaded; destroying a Task destroys the coroutine wherever it is
+// suspended.
 #pragma once
 
 #include <coroutine>
 #include <cstdlib>
-#include <optional>
 #include <utility>
 
 namespace pawl::conform {
@@ -27,10 +27,10 @@ class [[nodiscard]] Task {
     Task get_return_object() { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     FinalAwaiter final_suspend() noexcept { return {}; }
-    void return_value(T value) { result.emplace(std::move(value)); }
+    void return_value(T value) { result = std::move(value); }
     void unhandled_exception() noexcept { std::abort(); }
 
-    std::optional<T> result;
+    T result{};
     std::coroutine_handle<> continuation;
   };
   using Handle = std::coroutine_handle<promise_type>;
@@ -48,7 +48,7 @@ class [[nodiscard]] Task {
   // Runs it until it first suspends. For a Task that nobody awaits.
   void start() { handle_.resume(); }
   bool is_done() const { return handle_.done(); }
-  T& result() { return handle_.promise().result.value(); }
+  T& result() { return handle_.promise().result; }
   // Goes on with this when done.
   void set_continuation(std::coroutine_handle<> next) { handle_.promise().continuation = next; }
 
@@ -57,7 +57,7 @@ class [[nodiscard]] Task {
     handle_.promise().continuation = awaiting;
     return handle_;
   }
-  T await_resume() { return std::move(handle_.promise().result).value(); }
+  T await_resume() { return std::move(handle_.promise().result); }
 
  private:
   explicit Task(Handle handle) : handle_(handle) {}
