@@ -410,14 +410,15 @@ Result<void> Log::order_commands() {
     }
   }
   for (const Branch& branch : branches_) {
+    if (!branch.has_insertions) {
+      continue;  // Whole numbers came in order: load_command() saw to that.
+    }
     const auto begin = ordered_.begin() + branch.first_recorded;
     const auto end = begin + branch.recorded_count;
     const auto before = [this](RecordId a, RecordId b) {
       return compare_places(records_[a], records_[b]) < 0;
     };
-    if (!std::is_sorted(begin, end, before)) {
-      std::sort(begin, end, before);
-    }
+    std::sort(begin, end, before);
     for (auto next = begin; next != end && next + 1 != end; ++next) {
       if (compare_places(records_[*next], records_[*(next + 1)]) == 0) {
         const Record& later = records_[std::max(*next, *(next + 1))];
@@ -497,6 +498,7 @@ RecordId Log::append_record(const Entry& entry, BranchId branch, const Coordinat
   }
   records_.push_back(record);
   ++command_count_;
+  branches_[branch].has_insertions |= !coordinate.is_whole();
   reserve_place(branch, coordinate);
   switch (entry.kind) {
     case EntryKind::kChildWorkflowInitiated:

@@ -74,6 +74,7 @@ struct Branch {
   std::uint32_t recorded_count = 0;
   bool is_loop : 1 = false;
   bool is_iteration : 1 = false;
+  bool has_insertions : 1 = false;  // Commands that are no whole numbers.
   bool forgotten : 1 = false;
 };
 
