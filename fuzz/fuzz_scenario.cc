@@ -89,7 +89,7 @@ constexpr auto kSnippets = std::to_array<std::string_view>({
 
 // --- What is too slow to be tried --------------------------------------------------------------
 
-constexpr std::int64_t kIterationsMax = 2000;
+constexpr std::int64_t kIterationsMax = 200;
 
 // An upper bound of how often a step of the list is run; kIterationsMax + 1 if that is too often.
 std::int64_t iterations(const json::value& value) {

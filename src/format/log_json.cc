@@ -224,6 +224,12 @@ Result<void> Importer::read_member(std::string_view key, const json::value& valu
     PAWL_TRY_ASSIGN(entry_.step_key, read_text(value, at(key)));
     return {};
   }
+  if (key == "checked" && is_command) {
+    PAWL_TRY_ASSIGN(const std::int64_t checked,
+                    read_integer(value, at(key), 1, std::numeric_limits<std::uint32_t>::max()));
+    entry_.checked = static_cast<std::uint32_t>(checked);
+    return {};
+  }
   if (key == "source" && is_command) {
     PAWL_TRY_ASSIGN(entry_.source, read_text(value, at(key)));
     return {};
@@ -450,6 +456,9 @@ json::object export_entry(const Log& log, RecordId id) {
     }
     if (!entry.source.empty()) {
       object["source"] = entry.source;
+    }
+    if (entry.checked != 0) {
+      object["checked"] = entry.checked;
     }
     if (entry.input_digest != 0) {
       object["inputDigest"] = hex16(entry.input_digest);

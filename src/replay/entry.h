@@ -159,6 +159,9 @@ struct Entry {
   CommandKind removed{};        // StepRemoved.
   std::string_view step_key;    // Explicit key to match by.
   std::string_view source;      // file:line of the call, if known.
+  // Inserted right where check_version() had said this without writing anything; 0: not so. The
+  // next check has to say the same, although this entry comes first now.
+  std::uint32_t checked = 0;
 
   // Input, result, value, state, data, error or reason. Opaque bytes.
   bool has_payload = false;

@@ -70,8 +70,9 @@ Result<void> Log::load(const Entry& entry) {
   if (entry.seq == 0 || entry.seq > kSeqMax) {
     return corrupt(entry, entry.seq == 0 ? "seq must be at least 1" : "seq is too large");
   }
-  if (static_cast<std::size_t>(entry.removed) >= kCommandKinds) {
-    return corrupt(entry, "no such kind of removed step");
+  if (static_cast<std::size_t>(entry.removed) >= kCommandKinds ||
+      (entry.kind == EntryKind::kStepRemoved && entry.removed == CommandKind::kNone)) {
+    return corrupt(entry, "does not say what kind of step was removed");
   }
   if (entry.seq <= last_seq()) {
     return corrupt(entry, entry.seq == last_seq()
@@ -451,7 +452,7 @@ Record Log::make_record(const Entry& entry) {
   record.has_payload = entry.has_payload;
   record.payload = pool_.add(entry.payload);
   if (!entry.step_key.empty() || !entry.extra.empty() || !entry.source.empty() ||
-      !entry.child_kind.empty() || entry.removed != CommandKind::kNone ||
+      !entry.child_kind.empty() || entry.removed != CommandKind::kNone || entry.checked != 0 ||
       entry.checkpoint != nullptr) {
     Rare rare;
     rare.step_key = pool_.add(entry.step_key);
@@ -459,6 +460,7 @@ Record Log::make_record(const Entry& entry) {
     rare.source = pool_.intern(entry.source);
     rare.child_kind = pool_.intern(entry.child_kind);
     rare.removed = entry.removed;
+    rare.checked = entry.checked;
     if (entry.checkpoint != nullptr) {
       checkpoints_.push_back(*entry.checkpoint);
       rare.checkpoint = static_cast<std::uint32_t>(checkpoints_.size());
@@ -835,6 +837,7 @@ Entry Log::entry(RecordId id, EntryTexts& texts) const {
   entry.name = name(record);
   entry.child_kind = child_kind(record);
   entry.removed = rare(record).removed;
+  entry.checked = rare(record).checked;
   entry.step_key = step_key(record);
   entry.source = source(record);
   entry.has_payload = record.has_payload;

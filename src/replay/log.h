@@ -163,6 +163,10 @@ class Log {
   std::string_view source(const Record& record) const;
   std::string_view child_kind(const Record& record) const;
   std::string_view extra(const Record& record) const;
+  // What check_version() says where this is the next recorded command.
+  std::uint32_t checked_version(const Record& record) const {
+    return rare(record).checked != 0 ? rare(record).checked : record.version;
+  }
   const Checkpoint* checkpoint(const Record& record) const;
   // The kind of command that a record is; for StepRemoved the kind that was removed.
   CommandKind command_kind(const Record& record) const;
@@ -196,6 +200,7 @@ class Log {
     NameId source = 0;
     NameId child_kind = 0;
     CommandKind removed{};
+    std::uint32_t checked = 0;
     std::uint32_t checkpoint = 0;  // 1-based position in checkpoints_.
   };
 

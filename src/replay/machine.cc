@@ -242,9 +242,9 @@ Result<Opened> Machine::open(const CommandRequest& original) {
   if (const auto* mismatch = std::get_if<Mismatch>(&placement)) {
     return violate(*mismatch, asked);
   }
-  const Coordinate& coordinate = std::get<New>(placement).coordinate;
-  PAWL_TRY(check_not_ended(request.branch, coordinate, asked));
-  return issue_new(request, version, coordinate);
+  const New& place = std::get<New>(placement);
+  PAWL_TRY(check_not_ended(request.branch, place.coordinate, asked));
+  return issue_new(request, version, place);
 }
 
 Wanted Machine::wanted_for(const CommandRequest& request, const Scope& scope) {
@@ -291,7 +291,8 @@ Result<Opened> Machine::issue_recorded(RecordId id, const CommandRequest& reques
 }
 
 Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t version,
-                                  const Coordinate& coordinate) {
+                                  const New& place) {
+  const Coordinate& coordinate = place.coordinate;
   std::string id;
   if (is_named_by_id(request.kind)) {
     id = request.name;
@@ -311,7 +312,7 @@ Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t v
         RunningKey{request.branch, future},
         Running{coordinate, std::string(request.name), std::move(id), std::string(request.step_key),
                 std::string(request.source), std::string(request.extra),
-                std::string(request.payload), request.has_payload, version, digest});
+                std::string(request.payload), request.has_payload, version, place.checked, digest});
     operation_branches_[future] = request.branch;
     if (!request.step_key.empty()) {
       running_keys_.emplace(request.branch, std::string(request.step_key));
@@ -326,6 +327,7 @@ Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t v
   entry.child_kind = request.child_kind;
   entry.step_key = request.step_key;
   entry.source = request.source;
+  entry.checked = place.checked;
   entry.has_payload = request.has_payload;
   entry.payload = request.payload;
   entry.number = request.number;
@@ -443,6 +445,7 @@ Entry Machine::running_entry(EntryKind kind, const Running& running) const {
   entry.source = running.source;
   entry.extra = running.extra;
   entry.version = running.version;
+  entry.checked = running.checked;
   entry.input_digest = running.input_digest;
   return entry;
 }
@@ -563,7 +566,7 @@ Result<std::uint32_t> Machine::check_version(BranchId branch, std::uint32_t late
       last_agreed_ = matched->record;
       mark_issued(matched->record, kIssuedOnly);
     }
-    return log_[matched->record].version;
+    return log_.checked_version(log_[matched->record]);
   }
   const Coordinate& coordinate = std::get<New>(placement).coordinate;
   PAWL_TRY(check_not_ended(

@@ -238,6 +238,7 @@ class Machine {
     std::string input;
     bool has_input = false;
     std::uint32_t version = 1;
+    std::uint32_t checked = 0;
     std::uint64_t input_digest = 0;
   };
   using RunningKey = std::pair<BranchId, FutureId>;
@@ -276,8 +277,7 @@ class Machine {
   ReportContext report_context() const;
 
   Result<Opened> issue_recorded(RecordId id, const CommandRequest& request);
-  Result<Opened> issue_new(const CommandRequest& request, std::uint32_t version,
-                           const Coordinate& coordinate);
+  Result<Opened> issue_new(const CommandRequest& request, std::uint32_t version, const New& place);
   Result<Opened> take_effect(RecordId id, const CommandRequest& request);
   FutureId add_future(CommandKind kind, RecordId record);
   void mark_issued(RecordId id, FutureId future);

@@ -1,6 +1,7 @@
 #include "replay/matcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
 #include "replay/labels.h"
@@ -117,7 +118,7 @@ bool Matcher::is_recorded_next(Log& log, BranchId branch, const Cursor& cursor,
 }
 
 Placement Matcher::append(const Log& log, BranchId branch) const {
-  return New{Coordinate(log.next_whole_number(branch))};
+  return New{Coordinate(log.next_whole_number(branch)), 0};
 }
 
 // Commands with a key are matched by it alone, so strict passes them over.
@@ -138,6 +139,7 @@ void Matcher::pass(const Log& log, Cursor& cursor, RecordId id) const {
 Placement Matcher::place_strict(const Log& log, BranchId branch, Cursor& cursor,
                                 const Wanted& wanted) const {
   const RecordId id = next_recorded(log, branch, cursor);
+  const std::uint32_t checked = std::exchange(cursor.checked, 0);
   if (id == kNoRecord) {
     Placement placement = append(log, branch);
     cursor.previous = std::get<New>(placement).coordinate;
@@ -147,7 +149,7 @@ Placement Matcher::place_strict(const Log& log, BranchId branch, Cursor& cursor,
   if (wanted.version > next.version) {
     Coordinate coordinate = insertion_between(cursor.previous, next_place(log, branch, cursor));
     cursor.previous = coordinate;
-    return New{std::move(coordinate)};
+    return New{std::move(coordinate), checked};
   }
   if (wanted.version < next.version) {
     return Mismatch{ViolationKind::kVersion, id, "Version mismatch",
@@ -233,6 +235,7 @@ Placement Matcher::place_removed(Log& log, BranchId branch, Cursor& cursor, cons
     ++cursor.agreed;
   } else {
     pass(log, cursor, id);
+    cursor.checked = 0;
   }
   return Matched{id};
 }
@@ -246,6 +249,9 @@ Placement Matcher::place_version_check(Log& log, BranchId branch, Cursor& cursor
   }
   if (log[id].kind == EntryKind::kVersionChecked) {
     pass(log, cursor, id);
+    cursor.checked = 0;
+  } else {
+    cursor.checked = log.checked_version(log[id]);
   }
   return Matched{id};
 }

@@ -40,6 +40,7 @@ struct Cursor {
   std::uint32_t next = 0;    // strict: position in Log::recorded().
   std::uint32_t agreed = 0;  // Recorded commands that were matched or skipped.
   Coordinate previous = Coordinate::before_first();  // strict: of the last command without a key.
+  std::uint32_t checked = 0;  // strict: what check_version() said here, having written nothing.
   std::array<std::uint32_t, kCommandKinds> next_of_kind{};  // per_kind: positions likewise.
 };
 
@@ -48,6 +49,7 @@ struct Matched {
 };
 struct New {
   Coordinate coordinate;
+  std::uint32_t checked = 0;  // See Entry::checked.
 };
 using Placement = std::variant<Matched, New, Mismatch>;
 

@@ -372,7 +372,8 @@ struct Variable {
 struct Branch {
   Location location;
   std::int64_t version = 1;
-  Coordinate cursor = {0};  // the last command without a key that the code has passed
+  Coordinate cursor = {0};              // the last command without a key that the code has passed
+  std::optional<std::int64_t> checked;  // what check_version said here, if it wrote nothing
   std::set<std::string> keys;
   std::uint64_t uuids = 0;
   Branch* parent = nullptr;
@@ -897,12 +898,17 @@ class Evaluator {
       return *found;
     }
     if (strict()) {
+      std::optional<std::int64_t> checked = std::exchange(branch.checked, std::nullopt);
       found = next_recorded(branch);
       if (!found) {
         return create(branch, {next_whole(branch.location)}, request);
       }
       if (request.version > log_[*found].version()) {
-        return create(branch, insertion_point(branch), request);
+        Request inserted = request;
+        if (checked) {
+          inserted.fields["checked"] = *checked;
+        }
+        return create(branch, insertion_point(branch), inserted);
       }
       if (request.version < log_[*found].version()) {
         violate(*found, "the code is older than what history holds");
@@ -1265,21 +1271,24 @@ class Evaluator {
     }
     for (const std::string& key : keys) {
       const Write* last = nullptr;
-      const Write* last_outside = nullptr;
+      bool is_last_inside = false;
+      bool hid_outer_value = false;  // a value from outside was replaced or cleared inside
       for (const Write& write : writes_) {
         if (write.key == key) {
-          last = &write;
-          if (!in_iterations(write.writer, loop, finished)) {
-            last_outside = &write;
+          bool inside = in_iterations(write.writer, loop, finished);
+          if (inside && last != nullptr && !is_last_inside && last->value) {
+            hid_outer_value = true;
           }
+          last = &write;
+          is_last_inside = inside;
         }
       }
-      if (last == last_outside) {
+      if (!is_last_inside) {
         continue;
       }
       if (last->value) {
         set[key] = *last->value;
-      } else if (last_outside != nullptr && last_outside->value) {
+      } else if (hid_outer_value) {
         cleared.push_back(json::value(key));
       }
     }
@@ -1937,8 +1946,14 @@ class Evaluator {
         if (log_[*next].event() == "VersionChecked") {
           log_[*next].matched = true;
           branch.cursor = log_[*next].location->back();
+          assign(step, log_[*next].version());
+          branch.checked.reset();
+          return true;
         }
-        assign(step, log_[*next].version());
+        branch.checked = log_[*next].body.contains("checked")
+                             ? as_int(log_[*next].body.at("checked"))
+                             : log_[*next].version();
+        assign(step, *branch.checked);
       }
       return true;
     }
@@ -1968,6 +1983,7 @@ class Evaluator {
     log_[*next].matched = true;
     if (!request.key) {
       branch.cursor = log_[*next].location->back();
+      branch.checked.reset();
     }
     return true;
   }
