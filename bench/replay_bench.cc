@@ -159,7 +159,9 @@ void operations(benchmark::State& state, Matching matching) {
 
 // --- Tasks: a command and an arrival each, awaited in turn ---
 
-StoredLog tasks_log(std::size_t entries, std::string_view prefix, bool all_first) {
+enum class Arrivals { kAtOnce, kInOrder, kShuffled };
+
+StoredLog tasks_log(std::size_t entries, std::string_view prefix, Arrivals arrivals) {
   StoredLog log;
   const std::size_t tasks = entries / 2;
   const auto command = [&](std::size_t i) {
@@ -174,19 +176,20 @@ StoredLog tasks_log(std::size_t entries, std::string_view prefix, bool all_first
   }
   for (std::size_t i = 1; i <= tasks; ++i) {
     command(i);
-    if (!all_first) {
+    if (arrivals == Arrivals::kAtOnce) {
       arrival(i);
     }
   }
-  for (std::size_t i = 1; all_first && i <= tasks; ++i) {
-    arrival(i % 2 == 0 ? i / 2 : tasks - i / 2);  // Not in the order of the commands.
+  for (std::size_t i = 0; arrivals != Arrivals::kAtOnce && i < tasks; ++i) {
+    // 7919 is a prime that divides none of the sizes: every number once, far from its neighbours.
+    arrival(arrivals == Arrivals::kInOrder ? i + 1 : (i * 7919) % tasks + 1);
   }
   return log;
 }
 
 void tasks(benchmark::State& state) {
   const auto count = static_cast<std::size_t>(state.range(0));
-  const StoredLog stored = tasks_log(count, "", false);
+  const StoredLog stored = tasks_log(count, "", Arrivals::kAtOnce);
   std::size_t bytes = 0;
   for (auto _ : state) {
     const auto machine = start(stored, Matching::kStrict);
@@ -200,9 +203,9 @@ void tasks(benchmark::State& state) {
 
 // --- A branch with very many siblings, all open at once ---
 
-void siblings(benchmark::State& state) {
+void siblings(benchmark::State& state, Arrivals arrivals) {
   const auto count = static_cast<std::size_t>(state.range(0));
-  const StoredLog stored = tasks_log(2 * count, "1, ", true);
+  const StoredLog stored = tasks_log(2 * count, "1, ", arrivals);
   std::size_t bytes = 0;
   for (auto _ : state) {
     const auto machine = start(stored, Matching::kStrict);
@@ -333,7 +336,8 @@ BENCHMARK_CAPTURE(operations, strict, Matching::kStrict)->Apply(sizes);
 BENCHMARK_CAPTURE(operations, per_kind, Matching::kPerKind)->Apply(sizes);
 BENCHMARK_CAPTURE(operations, by_name, Matching::kByName)->Apply(sizes);
 BENCHMARK(tasks)->Apply(sizes);
-BENCHMARK(siblings)->Apply(sizes);
+BENCHMARK_CAPTURE(siblings, in_order, Arrivals::kInOrder)->Apply(sizes);
+BENCHMARK_CAPTURE(siblings, shuffled, Arrivals::kShuffled)->Apply(sizes);
 BENCHMARK(deep)->Apply(sizes);
 BENCHMARK(branches)->Apply(sizes);
 BENCHMARK(live)->Apply(sizes);

@@ -181,9 +181,6 @@ Result<void> Importer::add(const json::value& value, std::size_t position) {
   PAWL_TRY(supply_id());
   PAWL_TRY(supply_target());
   Result<void> loaded = log_.load(entry_);
-  if (loaded) {
-    loaded = log_.settle();  // So that errors name this entry.
-  }
   if (!loaded) {
     return make_error(loaded.error().code, path_ + ": " + loaded.error().message);
   }

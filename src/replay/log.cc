@@ -37,8 +37,34 @@ bool can_be_completed(EntryKind kind) {
   return !is_operation_outcome(kind) && !is_cancel_request(kind);
 }
 
-std::uint64_t id_hash(CommandKind kind, std::string_view id) {
-  return fast_hash(id, static_cast<std::uint64_t>(kind) + 1);
+// The core makes these ids, so no two commands share one; timers and promises may be named alike.
+bool has_unique_id(CommandKind kind) {
+  return kind == CommandKind::kTask || kind == CommandKind::kChildWorkflow ||
+         kind == CommandKind::kOperation;
+}
+
+// An id in the form in which records keep it: a UUID as its 16 bytes, anything else as it is.
+class StoredId {
+ public:
+  explicit StoredId(std::string_view text) : text_(text), uuid_(Uuid::parse_canonical(text)) {}
+
+  bool is_binary() const { return uuid_.has_value(); }
+  std::string_view bytes() const {
+    return uuid_ ? std::string_view(reinterpret_cast<const char*>(uuid_->bytes.data()),
+                                    uuid_->bytes.size())
+                 : text_;
+  }
+  bool is_of(const Record& record) const {
+    return record.id_is_binary == is_binary() && record.id.view() == bytes();
+  }
+
+ private:
+  std::string_view text_;
+  std::optional<Uuid> uuid_;
+};
+
+std::uint64_t id_hash(CommandKind kind, std::string_view stored_bytes) {
+  return fast_hash(stored_bytes, static_cast<std::uint64_t>(kind) + 1);
 }
 
 }  // namespace
@@ -94,7 +120,6 @@ Result<void> Log::load(const Entry& entry) {
     case EntryRole::kCommand:
       if (known->command == CommandKind::kOperation && entry.kind != EntryKind::kOperationStarted &&
           !entry.id.empty() && started_operations_ > 0) {
-        PAWL_TRY(settle());
         if (is_started_operation(entry.id)) {
           return load_arrival(entry);
         }
@@ -191,18 +216,14 @@ Result<void> Log::load_command(const Entry& entry) {
     return corrupt(entry, "step key '" + std::string(entry.step_key) +
                               "' is there twice in branch " + location(place.branch).to_string());
   }
-  const RecordId id = append_record(entry, place.branch, place.coordinate);
+  const RecordId id = append_command(entry, place.branch, place.coordinate);
   if (is_cancel_request(entry.kind)) {
-    PAWL_TRY(settle());
     const RecordId target = find_command(
         entry.kind == EntryKind::kTaskCancelRequested ? CommandKind::kTask : CommandKind::kTimer,
         entry.id);
     if (target != kNoRecord) {
       set_cancel_target(id, target);
     }
-  }
-  if (!entry.id.empty() && can_be_completed(entry.kind)) {
-    return defer(id, traits(entry.kind).command, entry.id);
   }
   return {};
 }
@@ -216,12 +237,15 @@ Result<void> Log::load_arrival(const Entry& entry) {
                         "signal wait at " + std::string(entry.location));
   }
   if (kind == CommandKind::kChildWorkflow && entry.id.empty()) {
-    PAWL_TRY(settle());
     const RecordId child = find_child_by_name(entry.name);
     return link_arrival(append_plain(entry, kNoRecord), child,
                         "child named '" + std::string(entry.name) + "'");
   }
-  return defer(append_plain(entry, kNoRecord), kind, entry.id);
+  const RecordId command = find_command(kind, entry.id);
+  return link_arrival(append_plain(entry, kNoRecord), command,
+                      command == kNoRecord ? std::string(step_name(kind)) + " with id '" +
+                                                 std::string(entry.id) + "'"
+                                           : std::string());
 }
 
 Result<void> Log::link_arrival(RecordId id, RecordId command, const std::string& wanted) {
@@ -231,59 +255,11 @@ Result<void> Log::link_arrival(RecordId id, RecordId command, const std::string&
                                                   "): no " + wanted + " was opened before it");
   }
   records_[id].link = command;
+  last_linked_ = command;
   if (is_open(records_[command])) {
     records_[command].link = id;
   } else {
     second_arrivals_.push_back(id);
-  }
-  return {};
-}
-
-Result<void> Log::defer(RecordId id, CommandKind kind, std::string_view text) {
-  if (text.size() > Deferred::kIdMax) {
-    PAWL_TRY(settle());
-    if (records_[id].is_command) {
-      index_id(id, kind, id_hash(kind, text), text);
-      return {};
-    }
-    return link_arrival(id, find_id(kind, id_hash(kind, text), text),
-                        std::string(step_name(kind)) + " with id '" + std::string(text) + "'");
-  }
-  if (deferred_count_ == deferred_.size()) {
-    PAWL_TRY(settle_one());
-  }
-  Deferred& deferred = deferred_[(first_deferred_ + deferred_count_) % deferred_.size()];
-  deferred.record = id;
-  deferred.kind = kind;
-  deferred.id_size = static_cast<std::uint8_t>(text.size());
-  deferred.hash = id_hash(kind, text);
-  std::copy(text.begin(), text.end(), deferred.id.begin());
-  ++deferred_count_;
-  id_index_.prefetch(deferred.hash);
-  return {};
-}
-
-Result<void> Log::settle_one() {
-  const Deferred& deferred = deferred_[first_deferred_];
-  first_deferred_ = (first_deferred_ + 1) % deferred_.size();
-  --deferred_count_;
-  const std::string_view id(deferred.id.data(), deferred.id_size);
-  if (records_[deferred.record].is_command) {
-    index_id(deferred.record, deferred.kind, deferred.hash, id);
-    return {};
-  }
-  const RecordId command = find_id(deferred.kind, deferred.hash, id);
-  if (command == kNoRecord) {
-    return link_arrival(
-        deferred.record, command,
-        std::string(step_name(deferred.kind)) + " with id '" + std::string(id) + "'");
-  }
-  return link_arrival(deferred.record, command, "");
-}
-
-Result<void> Log::settle() {
-  while (deferred_count_ > 0) {
-    PAWL_TRY(settle_one());
   }
   return {};
 }
@@ -303,7 +279,6 @@ Result<void> Log::load_checkpoint(const Entry& entry) {
 }
 
 Result<void> Log::finish_loading() {
-  PAWL_TRY(settle());
   loaded_count_ = static_cast<RecordId>(records_.size());
   PAWL_TRY(check_gaps());
   PAWL_TRY(mark_forgotten());
@@ -472,15 +447,6 @@ Record Log::make_record(const Entry& entry) {
 }
 
 RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordinate& coordinate) {
-  const RecordId id = append_record(entry, branch, coordinate);
-  if (!entry.id.empty() && can_be_completed(entry.kind)) {
-    const CommandKind kind = traits(entry.kind).command;
-    index_id(id, kind, id_hash(kind, entry.id), entry.id);
-  }
-  return id;
-}
-
-RecordId Log::append_record(const Entry& entry, BranchId branch, const Coordinate& coordinate) {
   const auto id = static_cast<RecordId>(records_.size());
   Record record = make_record(entry);
   record.is_command = true;
@@ -488,18 +454,13 @@ RecordId Log::append_record(const Entry& entry, BranchId branch, const Coordinat
   record.head = coordinate.head();
   record.tail = store_tail(coordinate);
   if (!entry.id.empty()) {
-    const std::optional<Uuid> uuid = Uuid::parse_canonical(entry.id);
-    if (uuid) {
-      const std::string_view bytes(reinterpret_cast<const char*>(uuid->bytes.data()),
-                                   uuid->bytes.size());
-      record.id = pool_.add(bytes);
-      record.id_is_binary = true;
-    } else {
-      record.id = pool_.add(entry.id);
-    }
+    const StoredId stored(entry.id);
+    record.id = pool_.add(stored.bytes());
+    record.id_is_binary = stored.is_binary();
   }
   records_.push_back(record);
   ++command_count_;
+  last_command_ = id;
   branches_[branch].has_insertions |= !coordinate.is_whole();
   reserve_place(branch, coordinate);
   switch (entry.kind) {
@@ -547,16 +508,42 @@ std::uint32_t Log::store_tail(const Coordinate& coordinate) {
   return static_cast<std::uint32_t>(tails_.size() - 1);
 }
 
-void Log::index_id(RecordId id, CommandKind kind, std::uint64_t hash, std::string_view text) {
+// Most arrivals are found without an index, so it is made when the first one is not.
+void Log::index_ids() {
+  constexpr std::size_t kAhead = 16;
+  std::array<std::pair<RecordId, std::uint64_t>, kAhead> batch;
+  while (indexed_ < records_.size()) {
+    // The places of a batch in the index are fetched before the first one is needed.
+    std::size_t count = 0;
+    while (indexed_ < records_.size() && count < kAhead) {
+      const Record& record = records_[indexed_];
+      if (record.is_command && !record.id.empty() && can_be_completed(record.kind)) {
+        const std::uint64_t hash = id_hash(traits(record.kind).command, record.id.view());
+        id_index_.prefetch(hash);
+        batch[count++] = {indexed_, hash};
+      }
+      ++indexed_;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      index_id(batch[i].first, batch[i].second);
+    }
+  }
+}
+
+void Log::index_id(RecordId id, std::uint64_t hash) {
+  const Record& record = records_[id];
+  const CommandKind kind = traits(record.kind).command;
   const std::uint32_t* same = id_index_.find(hash, [&](std::uint32_t other) {
-    return traits(records_[other].kind).command == kind && id_equals(records_[other], text);
+    return traits(records_[other].kind).command == kind &&
+           records_[other].id_is_binary == record.id_is_binary &&
+           records_[other].id.view() == record.id.view();
   });
   if (same == nullptr) {
     id_index_.insert(hash, id);
     return;
   }
   records_[*same].shares_id = true;
-  std::deque<RecordId>& all = same_ids_[{kind, std::string(text)}];
+  std::deque<RecordId>& all = same_ids_[{kind, std::string(record.id.view())}];
   if (all.empty()) {
     all.push_back(*same);
   }
@@ -714,13 +701,7 @@ std::string Log::id_text(const Record& record) const {
 }
 
 bool Log::id_equals(const Record& record, std::string_view id) const {
-  if (!record.id_is_binary) {
-    return record.id.view() == id;
-  }
-  const std::optional<Uuid> uuid = Uuid::parse_canonical(id);
-  return uuid &&
-         std::equal(uuid->bytes.begin(), uuid->bytes.end(), record.id.view().begin(),
-                    [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+  return StoredId(id).is_of(record);
 }
 
 std::string_view Log::step_key(const Record& record) const { return rare(record).step_key.view(); }
@@ -761,20 +742,34 @@ RecordId Log::cancel_target(RecordId request) const {
 }
 
 RecordId Log::find_command(CommandKind kind, std::string_view id) {
-  return find_id(kind, id_hash(kind, id), id);
-}
-
-RecordId Log::find_id(CommandKind kind, std::uint64_t hash, std::string_view id) {
-  const std::uint32_t* found = id_index_.find(hash, [&](std::uint32_t other) {
-    return traits(records_[other].kind).command == kind && id_equals(records_[other], id);
-  });
+  const StoredId stored(id);
+  if (has_unique_id(kind)) {
+    // What arrives is mostly for the last command, for the oldest one that is open, or for the one
+    // after that of the last arrival.
+    while (oldest_open_ < records_.size() &&
+           !(records_[oldest_open_].is_command && wants_arrival(oldest_open_) &&
+             has_unique_id(traits(records_[oldest_open_].kind).command))) {
+      ++oldest_open_;
+    }
+    for (const RecordId guess : {last_command_, oldest_open_, last_linked_ + 1}) {
+      if (guess < records_.size() && records_[guess].is_command && wants_arrival(guess) &&
+          traits(records_[guess].kind).command == kind && stored.is_of(records_[guess])) {
+        return guess;
+      }
+    }
+  }
+  index_ids();
+  const std::uint32_t* found =
+      id_index_.find(id_hash(kind, stored.bytes()), [&](std::uint32_t other) {
+        return traits(records_[other].kind).command == kind && stored.is_of(records_[other]);
+      });
   if (found == nullptr) {
     return kNoRecord;
   }
   if (!records_[*found].shares_id) {
     return *found;
   }
-  return oldest_wanting(same_ids_[{kind, std::string(id)}]);
+  return oldest_wanting(same_ids_[{kind, std::string(stored.bytes())}]);
 }
 
 RecordId Log::find_child_by_name(std::string_view name) {
@@ -820,7 +815,6 @@ bool Log::is_started_operation(std::string_view operation_id) {
   if (started_operations_ == 0) {
     return false;
   }
-  PAWL_CHECK(deferred_count_ == 0);
   const RecordId found = find_command(CommandKind::kOperation, operation_id);
   return found != kNoRecord && records_[found].kind == EntryKind::kOperationStarted;
 }

@@ -96,8 +96,6 @@ class Log {
   // Adds the next entry of a stored log. Names are checked against the invariants; kCorruptLog or
   // kMalformedInput name the entry.
   Result<void> load(const Entry& entry);
-  // Looks up now what load() may have put off; an error of an earlier entry comes out here.
-  Result<void> settle();
   // Ends loading: checks what needs the whole log, and orders the commands of each branch.
   Result<void> finish_loading();
 
@@ -204,17 +202,6 @@ class Log {
     std::uint32_t checkpoint = 0;  // 1-based position in checkpoints_.
   };
 
-  // A command to be indexed by its id, or an arrival to be linked by it. Put off for a moment, so
-  // that the memory it needs is there by then: with millions of entries that is most of the cost.
-  struct Deferred {
-    static constexpr std::size_t kIdMax = 40;
-    RecordId record = kNoRecord;
-    CommandKind kind{};
-    std::uint8_t id_size = 0;
-    std::uint64_t hash = 0;
-    std::array<char, kIdMax> id{};
-  };
-
   struct Place {
     BranchId branch = kRootBranch;
     Coordinate coordinate = Coordinate::before_first();
@@ -226,15 +213,12 @@ class Log {
   Result<void> load_arrival(const Entry& entry);
   Result<void> load_checkpoint(const Entry& entry);
   Record make_record(const Entry& entry);
-  RecordId append_record(const Entry& entry, BranchId branch, const Coordinate& coordinate);
   void open_branch(BranchId parent, const Coordinate& coordinate, RecordId opener, bool is_loop);
   BranchId add_branch(Branch branch);
-  void index_id(RecordId id, CommandKind kind, std::uint64_t hash, std::string_view text);
-  Result<void> defer(RecordId id, CommandKind kind, std::string_view text);
-  Result<void> settle_one();
+  void index_ids();
+  void index_id(RecordId id, std::uint64_t hash);
   Result<void> link_arrival(RecordId id, RecordId command, const std::string& wanted);
   void index_child_name(RecordId id);
-  RecordId find_id(CommandKind kind, std::uint64_t hash, std::string_view id);
   std::uint32_t store_tail(const Coordinate& coordinate);
   int compare_places(const Record& a, const Record& b) const;
   bool is_at(Ordinate head, std::uint32_t tail, const Coordinate& coordinate) const;
@@ -255,9 +239,10 @@ class Log {
   std::vector<std::vector<Ordinate>> tails_;  // 0: empty.
   std::vector<RecordId> ordered_;             // Loaded commands by branch and location.
   std::deque<Checkpoint> checkpoints_;
-  std::array<Deferred, 32> deferred_;
-  std::size_t first_deferred_ = 0;
-  std::size_t deferred_count_ = 0;
+  RecordId indexed_ = 0;  // Records before this one are in id_index_.
+  RecordId last_command_ = kNoRecord;
+  RecordId oldest_open_ = 0;          // Before it no command that could be guessed is open.
+  RecordId last_linked_ = kNoRecord;  // The command of the last arrival that was loaded.
   std::size_t started_operations_ = 0;
   std::size_t command_count_ = 0;
   // Of loops, by node.
