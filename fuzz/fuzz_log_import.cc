@@ -73,7 +73,7 @@ void check_round_trip(const replay::Log& log) {
   require(twice == text, "a log and its copy print the same", text + "\n" + twice);
 }
 
-// The importer looks at every entry by itself; stores load many before they look.
+// A store loads entries straight into the log, without the importer's defaults.
 void check_batch_load(const replay::Log& log) {
   replay::Log batch;
   for (replay::RecordId id = 0; id < log.size(); ++id) {
