@@ -1847,5 +1847,30 @@ TEST(MachineCreate, MemoryGrowsLinearly) {
   EXPECT_LT(large, 40'000 * std::size_t{1000});
 }
 
+TEST(MachineLoop, ACompensationThatTheCodeNoLongerRegistersIsForgottenWithItsIteration) {
+  Log log;
+  Entry entry;
+  entry.kind = EntryKind::kLoopStarted;
+  entry.seq = 1;
+  entry.location = "{1}";
+  ASSERT_TRUE(log.load(entry));
+  entry.kind = EntryKind::kCompensationRegistered;
+  entry.seq = 2;
+  entry.location = "{1, 1, 1}";
+  entry.name = "undo";
+  ASSERT_TRUE(log.load(entry));
+  RunInfo info;
+  info.matching = Matching::kPerKind;
+  const auto machine = Machine::create(std::move(info), std::move(log));
+  ASSERT_TRUE(machine);
+  CommandRequest request;
+  request.kind = CommandKind::kLoop;
+  const auto loop = (*machine)->open(request);
+  ASSERT_TRUE(loop);
+  ASSERT_TRUE((*machine)->enter_iteration(loop->branch));
+  ASSERT_TRUE((*machine)->end_loop(loop->branch, "1", ""));
+  EXPECT_EQ((*machine)->take_new().forgotten, std::vector<std::uint64_t>{2});
+}
+
 }  // namespace
 }  // namespace pawl::replay
