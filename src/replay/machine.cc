@@ -690,6 +690,15 @@ void Machine::wake_wait(FutureId wait) {
 
 // --- Futures and awaits ------------------------------------------------------------------------
 
+std::string Machine::command_id(FutureId future) const {
+  if (const RecordId record = record_of(future); record != kNoRecord) {
+    return log_.id_text(log_[record]);
+  }
+  const auto branch = operation_branches_.find(future);
+  return branch == operation_branches_.end() ? std::string()
+                                             : running_.at({branch->second, future}).id;
+}
+
 Result<Outcome> Machine::outcome(FutureId future) const {
   if (future == 0 || future >= futures_.size()) {
     return misuse("no such future: " + std::to_string(future));

@@ -153,6 +153,8 @@ class Machine {
   RecordId record_of(FutureId future) const {
     return future < futures_.size() ? futures_[future].record : kNoRecord;
   }
+  // Its own id; empty for what has none.
+  std::string command_id(FutureId future) const;
   Result<Outcome> outcome(FutureId future) const;
   Result<AwaitId> begin_await(AwaitMode mode, std::span<const FutureId> futures, bool shielded);
   Result<AwaitStatus> await_status(AwaitId await) const;

@@ -1,0 +1,70 @@
+// Activities as the engine sees them: functions from bytes to bytes, with a retry policy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::engine {
+
+// How an activity or a workflow failed. Kept in the log as JSON: {"type", "message", …}.
+struct Failure {
+  std::string type;  // E.g. "shop::OutOfStock".
+  std::string message;
+  std::string details;              // JSON, or empty.
+  bool is_final = false;            // Not to be retried, whatever the policy says.
+  std::int64_t next_delay_ms = -1;  // Of the next attempt, instead of the policy's; -1: none.
+  bool is_cancelled = false;        // Ended because it was asked to.
+};
+std::string encode_failure(const Failure& failure);
+// Takes any text: what is no JSON object becomes the message.
+Failure decode_failure(std::string_view payload);
+
+struct RetryPolicy {
+  std::uint32_t attempts = 1;  // In all; 0: no limit.
+  std::int64_t initial_ms = 1000;
+  std::int64_t maximum_ms = 60'000;
+  double factor = 2.0;
+  double jitter = 0.1;  // Part of the interval that is random: 0 to 1.
+  std::vector<std::string> final_types = {};
+};
+
+struct ActivityOutcome {
+  bool ok = true;
+  std::string result;  // If ok.
+  Failure failure;     // If not.
+};
+
+// One attempt, as its code sees it. Used by the thread that runs the attempt.
+class ActivityAttempt {
+ public:
+  virtual ~ActivityAttempt() = default;
+
+  std::string run_id;  // The user's id of the run.
+  std::string type;    // Or the operation's or compensation's name.
+  std::string input;
+  std::string key;  // The command's id: the same for every attempt. For idempotency keys.
+  std::uint32_t attempt = 1;
+  std::string last_details;  // Of the last heartbeat of an earlier attempt.
+
+  // Says that the attempt is alive, with details that the next one gets if this one fails. False:
+  // it should stop: cancelled, timed out, or the engine stops. Nothing for operations.
+  virtual bool heartbeat(std::string_view details) = 0;
+  virtual bool should_stop() const = 0;
+};
+
+// Called on an activity thread, once per attempt. Must not throw.
+using ActivityBody = std::function<ActivityOutcome(ActivityAttempt&)>;
+
+// An activity that can be asked for by name: by tasks, by compensations.
+struct ActivityType {
+  std::string name;
+  ActivityBody body;
+  RetryPolicy compensation_retry = {.attempts = 10};  // When run as a compensation.
+};
+
+}  // namespace pawl::engine

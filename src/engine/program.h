@@ -1,0 +1,105 @@
+// Program: the code of one run, in whatever language, as the engine drives it. And what the engine
+// gives to it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/activity.h"
+#include "replay/machine.h"
+
+namespace pawl::engine {
+
+// Where a program runs. Used on the loop only, while start() or resume() of the program runs.
+class RunHost {
+ public:
+  virtual ~RunHost() = default;
+
+  // For all commands and reads.
+  replay::Machine& machine() { return *machine_; }
+  const std::string& id() const { return id_; }  // The user's.
+  std::uint32_t number() const { return number_; }
+  const std::string& kind() const { return kind_; }
+  const Uuid& uuid() const { return uuid_; }
+
+  // For an operation that machine().open() said must be executed. It starts when all that led to
+  // it is durable; its outcome comes as a delivery. `timeout_ms` (0: none) is for one attempt.
+  virtual void execute(replay::FutureId operation, ActivityBody body, RetryPolicy retry,
+                       std::int64_t timeout_ms) = 0;
+  // The same, but `body` runs inside the transaction that records its outcome: it gets the store's
+  // database handle (SQLite: sqlite3*). A failure undoes what it did.
+  using TransactBody = std::function<ActivityOutcome(void* native)>;
+  virtual void transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) = 0;
+  // The same, for a signal to another run: sent in the transaction that records it, once.
+  virtual void send(replay::FutureId operation, std::string run_id, std::string signal,
+                    std::string payload, std::string extra) = 0;
+
+ protected:
+  replay::Machine* machine_ = nullptr;
+  std::string id_;
+  std::uint32_t number_ = 1;
+  std::string kind_;
+  Uuid uuid_;
+};
+
+struct ProgramEnd {
+  replay::EntryKind kind{};  // kWorkflowCompleted, Failed, Cancelled or Recurred.
+  std::string payload;       // Result, failure, reason or next input.
+};
+
+// Created, driven and destroyed on the loop. Destroyed at any time, mostly while it waits.
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  // Runs the code until all of it is blocked. Called once, first.
+  virtual void start() = 0;
+  // Goes on with what waited for `await`, until all of the code is blocked.
+  virtual void resume(replay::AwaitId await) = 0;
+  // How it ended, once it has. Not called again after it said so.
+  virtual std::optional<ProgramEnd> end() = 0;
+  // What its suspended code costs in memory, about.
+  virtual std::size_t memory_bytes() const = 0;
+};
+
+// What to do with runs that were started under another fingerprint.
+enum class OnChange : std::uint8_t {
+  kVerify,  // Replay the whole log: if code and history agree, go on under the new one.
+  kRefuse,  // Blocked until a person decides.
+};
+
+struct Definition {
+  std::string kind;
+  replay::Matching matching = replay::Matching::kStrict;
+  std::string fingerprint;  // Empty: unknown, counts as unchanged.
+  OnChange on_change = OnChange::kVerify;
+  // The host outlives the program. `input` is as given at the start.
+  std::function<std::unique_ptr<Program>(RunHost& host, std::string_view input)> create;
+};
+
+// What goes into CommandRequest::extra, as JSON. The engine reads it when the command is new.
+struct TaskOptions {
+  std::string queue = "default";
+  std::int32_t priority = 0;
+  std::int64_t wait_timeout_ms = 0;       // Until it is taken, each time; 0: any.
+  std::int64_t attempt_timeout_ms = 0;    // For one attempt.
+  std::int64_t total_timeout_ms = 0;      // For all of it.
+  std::int64_t heartbeat_timeout_ms = 0;  // Between two heartbeats.
+  RetryPolicy retry;
+};
+std::string encode_task_options(const TaskOptions& options);
+Result<TaskOptions> decode_task_options(std::string_view extra);
+
+struct ChildOptions {
+  std::uint8_t parent_close = 0;  // store::ParentClose
+  std::vector<std::pair<std::string, std::string>> tags;
+};
+std::string encode_child_options(const ChildOptions& options);
+Result<ChildOptions> decode_child_options(std::string_view extra);
+
+}  // namespace pawl::engine

@@ -1,0 +1,319 @@
+// Store: where runs live. Small and batch-shaped: all writes are operations that commit together,
+// so that many runs share one sync to disk, and one round trip where there is a network.
+//
+// A store belongs to one namespace; several may be open on one database, in one process or many.
+// Thread-safe; calls may block.
+//
+// Errors of every call, after which nothing has changed unless said otherwise:
+//   kStoreBusy       somebody else holds the database; try again
+//   kStoreFull       no space left; try again when there is
+//   kStoreIo         the medium or the connection failed; try again
+//   kStoreCorrupt    what is stored is damaged: stop, and restore a copy
+//   kStoreUnusable   wrong file, newer schema, missing rights: nothing will help but a person
+//   kLimitExceeded   a payload or name is too large
+//   kUnknownOutcome  the connection was lost during a commit, which may or may not have happened
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "replay/entry.h"
+#include "store/rows.h"
+
+namespace pawl::store {
+
+// --- Operations ----------------------------------------------------------------------------------
+// Each has what it needs, then what came of it. One whose condition does not hold changes nothing
+// and says so; the others of its batch are not concerned.
+
+enum class OnExisting : std::uint8_t {
+  kReturn,   // Whatever became of it.
+  kFail,     // Unless there is none.
+  kReplace,  // An open one is terminated; the new one has the next number.
+};
+
+enum class StartOutcome : std::uint8_t { kStarted, kExisting, kRefused };
+
+// Starts a run, unless one with this id is there.
+struct StartRun {
+  NewRun run;
+  OnExisting on_existing = OnExisting::kReturn;
+  WorkerKey owner = 0;               // Claimed for this worker at once; 0: for anyone.
+  std::optional<NewArrival> signal;  // Sent to it, new or not, unless it is closed.
+  std::string dedupe;                // Of the signal, as in Send.
+  std::int64_t now_ms = 0;
+
+  StartOutcome outcome{};
+  RunRow row;              // The new run, or the existing one.
+  ArrivalKey arrival = 0;  // Of the signal, if it was put.
+};
+
+// Takes a run for a worker. What is due for it comes with it.
+struct Claim {
+  RunKey run = 0;
+  WorkerKey worker = 0;
+  std::int64_t now_ms = 0;
+
+  bool claimed = false;  // False: somebody owns it, or it is closed, blocked or gone.
+  RunRow row;
+  std::vector<Arrival> inbox;  // All of it, also what is not due.
+};
+
+// Takes up to `limit` runs of these kinds whose time to wake has come, longest due first.
+struct ClaimDue {
+  std::vector<std::string> kinds;
+  WorkerKey worker = 0;
+  std::size_t limit = 0;
+  std::int64_t now_ms = 0;
+
+  std::vector<Claim> claims;  // All claimed.
+};
+
+// Sent to another run as part of a turn. To whom it cannot be delivered is not told.
+struct Outgoing {
+  std::string run_id;
+  NewArrival arrival;
+  std::string dedupe;
+};
+
+struct Ending {
+  RunStatus status{};  // Closed; or kCompensating, then `goal` and `compensations` are given.
+  RunStatus goal{};
+  std::vector<CompensationRow> compensations;
+  // kCompleted, kFailed, kCancelled: told to the parent, if there is one, when the run is closed.
+  std::optional<NewArrival> for_parent;
+  // kRecurred: the next run. What is in the inbox and not due to one command moves there, and
+  // `signals` are put before it.
+  std::optional<NewRun> next;
+  std::vector<NewArrival> signals;
+};
+
+struct CompensationChange {
+  std::uint32_t position = 0;
+  CompensationState state{};
+  std::uint32_t attempt = 0;
+  std::int64_t due_ms = 0;
+  std::string outcome;
+};
+
+// One turn of a run: all or nothing, and only by the worker that holds the run.
+struct CommitTurn {
+  RunKey run = 0;
+  WorkerKey worker = 0;
+  std::int64_t epoch = 0;
+  std::int64_t now_ms = 0;
+
+  // Views borrowed until the batch is done.
+  std::vector<replay::Entry> entries;
+  std::vector<std::uint64_t> forgotten;  // Seqs to move away, ascending; may be among `entries`.
+  std::vector<ArrivalKey> consumed;
+  std::vector<NewArrival> arrivals;  // For this run: deadlines, mostly.
+  // Arrivals of this run to take back, by kind and id (SignalTimedOut: by location).
+  std::vector<std::pair<std::uint8_t, std::string>> withdrawn;
+  std::vector<NewTask> tasks;
+  // By id. One that waits is gone, and TaskCancelled is put into the run's inbox; one that runs is
+  // told (ChangeTask::cancel_requested).
+  std::vector<std::string> cancelled_tasks;
+  std::vector<std::string> promises;  // Names, opened now.
+  std::vector<NewRun> children;       // With `parent` set.
+  std::vector<Outgoing> outgoing;
+  std::vector<CompensationChange> compensation_changes;
+
+  std::optional<std::string> definition;  // Fingerprint from now on.
+  std::optional<Ending> ending;
+  // Gives the run back, waiting or blocked; `wake_ms` at the latest wakes it (kBlocked: never).
+  // Not done, and said so, if something in the inbox is due that the turn has not consumed.
+  bool release = false;
+  RunStatus status = RunStatus::kRunning;
+  std::string waiting_for;
+  std::int64_t wake_ms = kNever;
+  std::string reason;  // kBlocked: why, for people. kFailed: what `run_reason` gives.
+
+  // If set: called inside the transaction, once the lease has been checked and before anything is
+  // written; may use the database handle (sqlite3* here) and fill in the fields above. What it did
+  // is undone if it returns an error, which becomes `refused`.
+  std::function<Result<void>(void* native, CommitTurn& turn)> inside;
+
+  bool committed = false;  // False: the lease is lost. Drop the run, do no more.
+  bool released = false;
+  std::optional<Error> refused;          // What `inside` returned; nothing of the turn was written.
+  std::vector<ArrivalKey> arrival_keys;  // Of `arrivals`, in order.
+  // What else the turn put into the run's own inbox: cancelled tasks, children that could not be
+  // started.
+  std::vector<Arrival> bounced;
+  // What became of the children and of the next run, in order.
+  std::vector<RunKey> started;
+  // Runs that got something to do by this turn: parents, children, targets of `outgoing`.
+  std::vector<RunKey> woken;
+};
+
+enum class SendOutcome : std::uint8_t {
+  kSent,
+  kDuplicate,  // The same dedupe id was there before.
+  kNoRun,
+  kClosed,
+  kNoPromise,  // The run has created none of this name yet.
+  kResolved,   // Already.
+};
+
+// Puts something into a run's inbox.
+struct Send {
+  std::string run_id;       // The newest run with this id; or
+  RunKey run = 0;           // this one.
+  NewArrival arrival;       // PromiseResolved and PromiseRejected: `id` is the promise's name.
+  std::string dedupe;       // Not empty: taken once per run (and those it recurs to).
+  WorkerKey claim_for = 0;  // Claims the run, too, if nobody owns it.
+  std::int64_t now_ms = 0;
+
+  SendOutcome outcome{};
+  RunKey target = 0;
+  WorkerKey owner = 0;  // Who holds the run now.
+  ArrivalKey key = 0;
+  std::optional<Claim> claim;
+};
+
+// Ends a run from outside, whoever holds it: WorkflowFailed with `payload` is appended, and no
+// compensation runs.
+struct Terminate {
+  std::string run_id;
+  RunKey run = 0;  // If not 0, instead of run_id.
+  std::string payload;
+  std::int64_t now_ms = 0;
+
+  SendOutcome outcome{};  // kSent, kNoRun, kClosed.
+  RunKey target = 0;
+};
+
+// Lets a blocked run go on; one that waits is woken to be replayed.
+struct Resume {
+  std::string run_id;
+  RunKey run = 0;  // If not 0, instead of run_id.
+  std::int64_t now_ms = 0;
+
+  SendOutcome outcome{};  // kSent, kNoRun, kClosed.
+  RunKey target = 0;
+};
+
+// Takes tasks that are ready, highest priority first, then oldest.
+struct TakeTasks {
+  std::string queue;
+  std::vector<std::string> types;
+  WorkerKey worker = 0;
+  std::size_t limit = 0;
+  std::int64_t now_ms = 0;
+
+  // With the attempt that starts now, due when its time, or that for its first heartbeat, is over.
+  std::vector<TaskRow> taken;
+};
+
+// Changes a task that is still as the caller saw it, or ends it.
+struct ChangeTask {
+  TaskKey task = 0;
+  TaskState state{};          // As seen: nothing is done if that has changed,
+  std::uint32_t attempt = 0;  // or this.
+  std::int64_t now_ms = 0;
+
+  // Not set: gone, and `arrival` is put into the run's inbox.
+  std::optional<TaskState> next;
+  std::optional<NewArrival> arrival;
+  std::int64_t due_ms = kNever;
+  std::optional<std::string> details;
+  std::optional<std::string> last_error;
+  WorkerKey claim_for = 0;  // As in Send.
+
+  bool changed = false;
+  bool cancel_requested = false;
+  RunKey run = 0;
+  WorkerKey owner = 0;  // Of the run.
+  ArrivalKey key = 0;
+  std::optional<Claim> claim;
+};
+
+// Says that a worker lives. Runs and tasks of one that has not said so in time are free.
+struct Heartbeat {
+  WorkerKey worker = 0;
+  std::int64_t expires_ms = 0;
+
+  bool known = false;  // False: it was declared dead; it holds nothing any more.
+};
+
+using Op = std::variant<StartRun, Claim, ClaimDue, CommitTurn, Send, Terminate, Resume, TakeTasks,
+                        ChangeTask, Heartbeat>;
+
+// --- Filters of the reads -----------------------------------------------------------------------
+
+struct WorkerInfo {
+  std::string name;  // For people: host and pid, mostly.
+  std::int64_t expires_ms = 0;
+  std::int64_t now_ms = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // --- Writes ---
+  // Does all of it in one transaction, in order, or nothing. An error is about the whole batch.
+  virtual Result<void> apply(std::span<Op> ops) = 0;
+
+  // Makes a worker known; it counts as alive until `expires_ms` or, where the store can tell, until
+  // its process ends.
+  virtual Result<WorkerKey> add_worker(const WorkerInfo& info) = 0;
+  // Ends a worker in good order. What it still holds is free at once.
+  virtual Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms) = 0;
+  // Frees what workers hold that are dead or have not said in time that they live: their runs wake
+  // now; tasks they held count as timed out now. Returns when to look again: when the first of the
+  // others expires, kNever if there is none.
+  virtual Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) = 0;
+
+  // --- Reads: what is committed ---
+  virtual Result<std::optional<RunRow>> find_run(RunKey run) = 0;
+  // The newest run with this id, or the one with this number.
+  virtual Result<std::optional<RunRow>> find_run(std::string_view id,
+                                                 std::optional<std::uint32_t> number) = 0;
+  virtual Result<std::string> read_input(RunKey run) = 0;
+  virtual Result<std::vector<Tag>> read_tags(RunKey run) = 0;
+  // Why it is blocked; empty if it is not.
+  virtual Result<std::string> read_reason(RunKey run) = 0;
+  // Calls `visit` for each entry in order of seq, from `from_seq`; its views are valid for the
+  // call. An error that it returns ends the read.
+  virtual Result<void> read_log(RunKey run, std::uint64_t from_seq,
+                                const std::function<Result<void>(const replay::Entry&)>& visit) = 0;
+  // The entry with the highest seq: of a closed run, its outcome.
+  virtual Result<void> read_last(
+      RunKey run, const std::function<Result<void>(const replay::Entry&)>& visit) = 0;
+  // Entries that loops have moved away and that are still kept for people to look at.
+  virtual Result<void> read_forgotten(
+      RunKey run, const std::function<Result<void>(const replay::Entry&)>& visit) = 0;
+  // Of runs that this worker holds: what came after `after`, in order.
+  virtual Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) = 0;
+  // Of one run.
+  virtual Result<std::vector<Arrival>> read_inbox_of(RunKey run) = 0;
+  virtual Result<std::vector<CompensationRow>> read_compensations(RunKey run) = 0;
+  // Promises of a run that are open, by name.
+  virtual Result<std::vector<std::string>> read_promises(RunKey run) = 0;
+  virtual Result<std::vector<TaskRow>> read_tasks(RunKey run) = 0;
+  // Open children.
+  virtual Result<std::vector<RunRow>> read_children(RunKey run) = 0;
+  // When the first run of these kinds that nobody holds is to be woken; kNever if none.
+  virtual Result<std::int64_t> next_wake(std::span<const std::string> kinds) = 0;
+  // Tasks whose `due_ms` has come, in any state, oldest first; `next_due` is when the next ones do.
+  virtual Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
+                                                 std::int64_t* next_due) = 0;
+
+  // --- Changes by others ---
+  // `on_change` is called from any thread, soon after another Store has committed something that
+  // may concern this one. Several changes may be told as one. An empty function ends it; when this
+  // returns, the old one is not running and will not be called again.
+  virtual void watch(std::function<void()> on_change) = 0;
+};
+
+}  // namespace pawl::store
