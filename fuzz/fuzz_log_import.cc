@@ -3,9 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/json.hpp>
 
@@ -86,6 +89,46 @@ void check_batch_load(const replay::Log& log) {
           json::serialize(exported(batch)) + "\n" + json::serialize(exported(log)));
 }
 
+// What docs/formats/scenario.md says about ids, done the slow way: an arrival completes the oldest
+// command of its id that is still open, else it belongs to the last one that had it.
+void check_links(const replay::Log& log) {
+  std::map<std::pair<replay::CommandKind, std::string>, std::vector<replay::RecordId>> commands;
+  std::set<replay::RecordId> complete;
+  for (replay::RecordId id = 0; id < log.size(); ++id) {
+    const replay::Record& record = log[id];
+    const std::string details = "seq " + std::to_string(record.seq);
+    const replay::CommandKind kind = replay::traits(record.kind).command;
+    if (record.is_command) {
+      auto& same = commands[{kind, log.id_text(record)}];
+      if (!replay::is_operation_outcome(record.kind)) {
+        same.push_back(id);
+      } else {
+        require(same.empty(), "an outcome with the id of a started operation is its arrival",
+                details);
+      }
+      continue;
+    }
+    const bool goes_by_id =
+        kind == replay::CommandKind::kTask || kind == replay::CommandKind::kOperation ||
+        kind == replay::CommandKind::kTimer || kind == replay::CommandKind::kPromise;
+    if (!goes_by_id || record.link == replay::kNoRecord) {
+      continue;
+    }
+    const auto& same = commands[{kind, log.id_text(log[record.link])}];
+    require(!same.empty(), "an arrival belongs to a command", details);
+    replay::RecordId expected = same.back();
+    for (const replay::RecordId candidate : same) {
+      if (!complete.contains(candidate)) {
+        expected = candidate;
+        break;
+      }
+    }
+    require(record.link == expected, "an arrival belongs to the oldest open command of its id",
+            details);
+    complete.insert(expected);
+  }
+}
+
 void drain(replay::Log log, replay::Matching matching) {
   replay::RunInfo info;
   info.run_id = kDefaults.run_id;
@@ -125,6 +168,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!log.error().message.empty(), "an error says what is wrong");
     return 0;
   }
+  check_links(*log);
   if (!fuzz::has_huge_number(*value)) {
     check_round_trip(*log);
     check_batch_load(*log);

@@ -17,7 +17,8 @@ std::size_t mutate_json(std::uint8_t* data, std::size_t size, std::size_t size_m
                         std::span<const std::string_view> snippets);
 
 // True if it holds a number, or a text with a run of digits, next to a limit of the format: there,
-// a log has no next seq, time or location.
+// a log has no next seq, time or location. What a run adds to such a log is refused when it is
+// loaded again, by the rules for numbers: nothing counts so far, and no clock shows such a time.
 bool has_huge_number(const boost::json::value& value);
 
 }  // namespace pawl::fuzz

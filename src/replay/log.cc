@@ -12,7 +12,13 @@ namespace {
 
 // Numbers of records and branches are 32 bits wide, with one value for "none".
 constexpr std::size_t kRecordsMax = 0xfffffff0U;
+// Behind a command or an entry at one of the limits (this one, kOrdinateMax) there is no room for
+// another. A run counts from 1 and never comes near, so only a log made by hand is refused once a
+// run has added to it.
 constexpr std::uint64_t kSeqMax = std::uint64_t{1} << 62U;
+// Few, because all of them are looked at for each arrival; enough for a handful of slow tasks while
+// others come and go.
+constexpr std::size_t kOldestOpenMax = 8;
 
 std::string describe(const Entry& entry) {
   const EntryTraits* known = find_traits(entry.kind);
@@ -37,8 +43,9 @@ bool can_be_completed(EntryKind kind) {
   return !is_operation_outcome(kind) && !is_cancel_request(kind);
 }
 
-// The core makes these ids, so no two commands share one; timers and promises may be named alike.
-bool has_unique_id(CommandKind kind) {
+// Those for which the oldest open commands are kept at hand. Timers and promises are often left
+// open, and would fill the list for good.
+bool is_kept_at_hand(CommandKind kind) {
   return kind == CommandKind::kTask || kind == CommandKind::kChildWorkflow ||
          kind == CommandKind::kOperation;
 }
@@ -255,7 +262,6 @@ Result<void> Log::link_arrival(RecordId id, RecordId command, const std::string&
                                                   "): no " + wanted + " was opened before it");
   }
   records_[id].link = command;
-  last_linked_ = command;
   if (is_open(records_[command])) {
     records_[command].link = id;
   } else {
@@ -460,7 +466,6 @@ RecordId Log::append_command(const Entry& entry, BranchId branch, const Coordina
   }
   records_.push_back(record);
   ++command_count_;
-  last_command_ = id;
   branches_[branch].has_insertions |= !coordinate.is_whole();
   reserve_place(branch, coordinate);
   switch (entry.kind) {
@@ -543,7 +548,7 @@ void Log::index_id(RecordId id, std::uint64_t hash) {
     return;
   }
   records_[*same].shares_id = true;
-  std::deque<RecordId>& all = same_ids_[{kind, std::string(record.id.view())}];
+  std::deque<RecordId>& all = same_ids_[{kind, id_text(record)}];
   if (all.empty()) {
     all.push_back(*same);
   }
@@ -724,8 +729,7 @@ CommandKind Log::command_kind(const Record& record) const {
 // --- Finding -----------------------------------------------------------------------------------
 
 RecordId Log::oldest_wanting(std::deque<RecordId>& candidates) const {
-  while (candidates.size() > 1 &&
-         (!is_open(records_[candidates.front()]) || records_[candidates.front()].forgotten)) {
+  while (candidates.size() > 1 && is_done(records_[candidates.front()])) {
     candidates.pop_front();
   }
   for (const RecordId id : candidates) {
@@ -743,33 +747,40 @@ RecordId Log::cancel_target(RecordId request) const {
 
 RecordId Log::find_command(CommandKind kind, std::string_view id) {
   const StoredId stored(id);
-  if (has_unique_id(kind)) {
-    // What arrives is mostly for the last command, for the oldest one that is open, or for the one
-    // after that of the last arrival.
-    while (oldest_open_ < records_.size() &&
-           !(records_[oldest_open_].is_command && wants_arrival(oldest_open_) &&
-             has_unique_id(traits(records_[oldest_open_].kind).command))) {
-      ++oldest_open_;
+  const auto is_meant = [&](RecordId other) {
+    return stored.is_of(records_[other]) && traits(records_[other].kind).command == kind;
+  };
+  if (is_kept_at_hand(kind)) {
+    // Most arrivals are for one of the oldest open commands. The first of these with the id is the
+    // oldest of all with it.
+    std::erase_if(oldest_open_, [this](RecordId other) { return is_done(records_[other]); });
+    for (const RecordId other : oldest_open_) {
+      if (!records_[other].arriving && is_meant(other)) {
+        return other;
+      }
     }
-    for (const RecordId guess : {last_command_, oldest_open_, last_linked_ + 1}) {
-      if (guess < records_.size() && records_[guess].is_command && wants_arrival(guess) &&
-          traits(records_[guess].kind).command == kind && stored.is_of(records_[guess])) {
-        return guess;
+    while (oldest_open_.size() < kOldestOpenMax && searched_ < records_.size()) {
+      const RecordId other = searched_++;
+      const Record& record = records_[other];
+      if (!record.is_command || is_done(record) || record.id.empty() ||
+          !can_be_completed(record.kind) || !is_kept_at_hand(traits(record.kind).command)) {
+        continue;
+      }
+      oldest_open_.push_back(other);
+      if (!record.arriving && is_meant(other)) {
+        return other;
       }
     }
   }
   index_ids();
-  const std::uint32_t* found =
-      id_index_.find(id_hash(kind, stored.bytes()), [&](std::uint32_t other) {
-        return traits(records_[other].kind).command == kind && stored.is_of(records_[other]);
-      });
+  const std::uint32_t* found = id_index_.find(id_hash(kind, stored.bytes()), is_meant);
   if (found == nullptr) {
     return kNoRecord;
   }
   if (!records_[*found].shares_id) {
     return *found;
   }
-  return oldest_wanting(same_ids_[{kind, std::string(stored.bytes())}]);
+  return oldest_wanting(same_ids_[{kind, std::string(id)}]);
 }
 
 RecordId Log::find_child_by_name(std::string_view name) {

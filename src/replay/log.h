@@ -223,9 +223,9 @@ class Log {
   int compare_places(const Record& a, const Record& b) const;
   bool is_at(Ordinate head, std::uint32_t tail, const Coordinate& coordinate) const;
   bool is_open(const Record& record) const { return record.link == kNoRecord; }
-  bool wants_arrival(RecordId id) const {
-    return is_open(records_[id]) && !records_[id].forgotten && !records_[id].arriving;
-  }
+  // Nothing will complete it any more.
+  bool is_done(const Record& record) const { return !is_open(record) || record.forgotten; }
+  bool wants_arrival(RecordId id) const { return !is_done(records_[id]) && !records_[id].arriving; }
   RecordId oldest_wanting(std::deque<RecordId>& candidates) const;
   Result<void> check_gaps() const;
   Result<void> mark_forgotten();
@@ -240,9 +240,10 @@ class Log {
   std::vector<RecordId> ordered_;             // Loaded commands by branch and location.
   std::deque<Checkpoint> checkpoints_;
   RecordId indexed_ = 0;  // Records before this one are in id_index_.
-  RecordId last_command_ = kNoRecord;
-  RecordId oldest_open_ = 0;          // Before it no command that could be guessed is open.
-  RecordId last_linked_ = kNoRecord;  // The command of the last arrival that was loaded.
+  // The oldest commands that go by an id which the core makes and may still be completed: all that
+  // stand before searched_, and some that are done since.
+  std::vector<RecordId> oldest_open_;
+  RecordId searched_ = 0;
   std::size_t started_operations_ = 0;
   std::size_t command_count_ = 0;
   // Of loops, by node.

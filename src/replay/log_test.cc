@@ -96,6 +96,21 @@ TEST(LogRefuses, SeqZeroAndSeqBeyondAllLogs) {
   EXPECT_NE(verdict({task(0xffffffffffffffffULL, "{1}", "t-1")}), "ok");
 }
 
+// There is no room for another one behind it: a log that a run continues from there is refused. No
+// run comes to such numbers by counting.
+TEST(LogAccepts, TheHighestNumbers) {
+  const std::uint64_t highest = kOrdinateMax;
+  const std::string last = "{" + std::to_string(highest) + "}";
+  const std::string behind = "{" + std::to_string(highest + 1) + "}";
+  EXPECT_EQ(verdict({task(1, last, "t-1")}), "ok");
+  EXPECT_NE(verdict({task(1, behind, "t-1")}), "ok");
+  EXPECT_EQ(verdict({loop(1, "{1}"), checkpoint(highest, "{1}", 1)}), "ok");
+  EXPECT_NE(verdict({loop(1, "{1}"), checkpoint(highest + 1, "{1}", 1)}), "ok");
+  const Result<Log> log = loaded({task(1, last, "t-1")});
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->next_whole_number(kRootBranch), highest + 1);
+}
+
 TEST(LogRefuses, AGapThatNothingExplains) {
   EXPECT_EQ(verdict({task(1, "{1}", "t-1"), task(3, "{2}", "t-2")}),
             "entry 3 (TaskScheduled): seq 2 is missing before it, and no loop has forgotten it");
@@ -312,6 +327,71 @@ TEST(Log, ASharedIdMeansTheOldestOpenCommand) {
   EXPECT_EQ((*log)[6].link, 3U);
 }
 
+// The core gives every task, operation and child an id of its own, but a log may come from
+// elsewhere.
+TEST(Log, ASharedIdMeansTheOldestOpenCommandAlsoForIdsThatTheCoreMakes) {
+  const struct {
+    EntryKind command;
+    EntryKind arrival;
+  } kinds[] = {{kTaskScheduled, kTaskCompleted},
+               {kOperationStarted, kOperationCompleted},
+               {kChildWorkflowInitiated, kChildWorkflowFailed}};
+  for (const auto& kind : kinds) {
+    for (const std::string_view id : {"t", "a1b2c3d4-e5f6-7890-abcd-ef1234567890"}) {
+      SCOPED_TRACE(traits(kind.command).event);
+      const Result<Log> log =
+          loaded({entry_at(kind.command, 1, "{1}", "a", id),
+                  entry_at(kind.command, 2, "{2}", "a", id), entry_at(kind.arrival, 3, "", "", id),
+                  entry_at(kind.arrival, 4, "", "", id), entry_at(kind.arrival, 5, "", "", id)});
+      ASSERT_TRUE(log) << log.error().message;
+      EXPECT_EQ((*log)[2].link, 0U);
+      EXPECT_EQ((*log)[3].link, 1U);
+      // Nobody is left for the last one.
+      EXPECT_EQ((*log)[4].link, 1U);
+    }
+  }
+}
+
+TEST(Log, ASharedIdMeansTheOldestOpenCommandWhateverArrivedBefore) {
+  const Result<Log> log =
+      loaded({task(1, "{1}", "slow"), task(2, "{2}", "t"), task(3, "{3}", "a"), task(4, "{4}", "t"),
+              task(5, "{5}", "b"), task_completed(6, "b"), task_completed(7, "a"),
+              task_completed(8, "t"), task_completed(9, "t")});
+  ASSERT_TRUE(log);
+  EXPECT_EQ((*log)[7].link, 1U);
+  EXPECT_EQ((*log)[8].link, 3U);
+}
+
+TEST(Log, ASharedIdIsOfOneForm) {
+  // The bytes of the one are the text of the other.
+  const std::string_view text = "abcdefghijklmnop";
+  const std::string_view uuid = "61626364-6566-6768-696a-6b6c6d6e6f70";
+  std::vector<Entry> entries;
+  std::vector<std::string> places;
+  for (std::uint64_t seq = 1; seq <= 40; ++seq) {
+    places.push_back("{" + std::to_string(seq) + "}");
+  }
+  for (std::uint64_t seq = 1; seq <= 40; ++seq) {
+    // So many others are open that none of these is at hand.
+    const std::string_view id = seq <= 36 ? places[seq - 1] : (seq % 2 == 1 ? text : uuid);
+    entries.push_back(task(seq, places[seq - 1], id));
+  }
+  for (const std::string_view id : {uuid, text, uuid, text}) {
+    entries.push_back(task_completed(entries.size() + 1, id));
+  }
+  const Result<Log> log = loaded(entries);
+  ASSERT_TRUE(log);
+  EXPECT_EQ((*log)[40].link, 37U);
+  EXPECT_EQ((*log)[41].link, 36U);
+  EXPECT_EQ((*log)[42].link, 39U);
+  EXPECT_EQ((*log)[43].link, 38U);
+}
+
+TEST(Log, NothingArrivesForACommandWithoutAnId) {
+  EXPECT_EQ(verdict({task(1, "{1}", ""), task_completed(2, "")}),
+            "entry 2 (TaskCompleted): no task with id '' was opened before it");
+}
+
 TEST(Log, AnIdIsOnlyKnownForItsKind) {
   const Result<Log> log = loaded({task(1, "{1}", "x"), entry_at(kTimerStarted, 2, "{2}", "", "x"),
                                   entry_at(kPromiseCreated, 3, "{3}", "", "x"),
@@ -345,6 +425,25 @@ TEST(Log, AnOperationIsOneEntryOrTwo) {
   EXPECT_TRUE((*log)[1].is_command);
   EXPECT_EQ((*log)[1].link, kNoRecord);
   EXPECT_FALSE((*log)[2].is_command);
+}
+
+TEST(Log, AWholeOperationIsNeverCompleted) {
+  // With and without something behind it.
+  for (const bool has_more : {false, true}) {
+    std::vector<Entry> entries = {entry_at(kOperationCompleted, 1, "{1}", "a", "x"),
+                                  entry_at(kOperationStarted, 2, "{2}", "a", "x")};
+    if (has_more) {
+      entries.push_back(task(3, "{3}", "t-1"));
+    }
+    entries.push_back(entry_at(kOperationCompleted, entries.size() + 1, "", "a", "x"));
+    const Result<Log> log = loaded(entries);
+    ASSERT_TRUE(log) << log.error().message;
+    const auto arrival = static_cast<RecordId>(log->size() - 1);
+    EXPECT_EQ((*log)[0].link, kNoRecord);
+    EXPECT_EQ((*log)[1].link, arrival);
+    EXPECT_FALSE((*log)[arrival].is_command);
+    EXPECT_EQ((*log)[arrival].link, 1U);
+  }
 }
 
 TEST(Log, ATimedOutWaitIsFoundByItsPlace) {
@@ -657,6 +756,57 @@ TEST(Log, MemoryGrowsWithTheLog) {
   };
   EXPECT_LT(bytes(40'000), 3 * bytes(20'000));
   EXPECT_LT(bytes(40'000), 40'000 * std::size_t{400});
+}
+
+// An arrival belongs to the oldest open command of its kind and id, else to the last one that had
+// the id. Here that is looked for from the first entry on.
+RC_GTEST_PROP(LogProperty, ArrivalsFindTheirCommand, ()) {
+  const struct {
+    EntryKind command;
+    EntryKind arrival;
+  } kinds[] = {{kTaskScheduled, kTaskFailed},
+               {kOperationStarted, kOperationFailed},
+               {kChildWorkflowInitiated, kChildWorkflowCompleted},
+               {kTimerStarted, kTimerFired}};
+  const int ids = *rc::gen::elementOf(std::vector<int>{2, 10, 60});
+  const int commands_in_ten = *rc::gen::inRange(3, 9);
+  Log log;
+  std::vector<RecordId> expected;  // By record; of commands what completed them.
+  std::vector<std::pair<std::size_t, std::string>> commands;
+  for (int i = *rc::gen::inRange(0, 200); i > 0; --i) {
+    const auto next = static_cast<RecordId>(log.size());
+    const std::size_t kind =
+        *rc::gen::weightedElement<std::size_t>({{7, 0}, {1, 1}, {1, 2}, {1, 3}});
+    const std::string id = "id-" + std::to_string(*rc::gen::inRange(0, ids));
+    if (*rc::gen::inRange(0, 10) < commands_in_ten) {
+      const std::string place = "{" + std::to_string(next + 1) + "}";
+      RC_ASSERT(log.load(entry_at(kinds[kind].command, next + 1, place, "a", id)).has_value());
+      expected.push_back(kNoRecord);
+      commands.emplace_back(kind, id);
+      continue;
+    }
+    RecordId command = kNoRecord;
+    for (RecordId other = 0; other < next; ++other) {
+      if (commands[other] == std::pair(kind, id)) {
+        command = other;
+        if (expected[other] == kNoRecord) {
+          break;
+        }
+      }
+    }
+    if (command == kNoRecord) {
+      continue;
+    }
+    RC_ASSERT(log.load(entry_at(kinds[kind].arrival, next + 1, "", "", id)).has_value());
+    expected.push_back(command);
+    commands.emplace_back(kind, "");
+    if (expected[command] == kNoRecord) {
+      expected[command] = next;
+    }
+  }
+  for (RecordId id = 0; id < log.size(); ++id) {
+    RC_ASSERT(log[id].link == expected[id]);
+  }
 }
 
 // Whatever the texts, load() answers and never crashes.
