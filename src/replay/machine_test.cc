@@ -272,6 +272,27 @@ TEST(MachineInbox, TwoArrivalsForASharedIdCompleteTwoCommands) {
   EXPECT_EQ(run.outcome(second), "value");
 }
 
+TEST(MachineInbox, TwoArrivalsForASharedIdOfLoadedTasksCompleteBoth) {
+  Log log;
+  for (const std::string_view location : {"{1}", "{2}"}) {
+    Entry task;
+    task.kind = kTaskScheduled;
+    task.seq = log.last_seq() + 1;
+    task.location = location;
+    task.name = "a";
+    task.id = "t";
+    ASSERT_TRUE(log.load(task));
+  }
+  const auto machine = Machine::create(order_run(), std::move(log));
+  ASSERT_TRUE(machine);
+  Entry arrival;
+  arrival.kind = kTaskCompleted;
+  arrival.id = "t";
+  EXPECT_TRUE(*(*machine)->arrive(arrival));
+  EXPECT_TRUE(*(*machine)->arrive(arrival));
+  EXPECT_FALSE(*(*machine)->arrive(arrival));
+}
+
 TEST(MachineInbox, TwoArrivalsForASharedIdOneAfterTheOther) {
   Host run;
   run.timer("pause");
@@ -1646,6 +1667,26 @@ TEST(MachineVersions, CheckVersionAnswersTheSameForEver) {
   EXPECT_EQ(again.commit(), "3 VersionChecked {3} v5\n");
 }
 
+TEST(MachineVersions, OnlyTheStepRightBehindACheckNotesWhatItSaid) {
+  Host run;
+  run.task("a");
+  run.commit();
+  Host again = run.restarted();
+  EXPECT_EQ(*again->check_version(kRootBranch, 2, ""), 1U);
+  CommandRequest inserted = a(CommandKind::kTask, "x");
+  inserted.version = 2;
+  again.open(inserted);
+  inserted.name = "y";
+  again.open(inserted);
+  Log::EntryTexts texts;
+  const Entry first = again->log().entry(1, texts);
+  EXPECT_EQ(first.name, "x");
+  EXPECT_EQ(first.checked, 1U);
+  const Entry second = again->log().entry(2, texts);
+  EXPECT_EQ(second.name, "y");
+  EXPECT_EQ(second.checked, 0U);
+}
+
 // --- The other matchers ------------------------------------------------------------------------
 
 TEST(MachineMatching, PerKindAndByNameReportWhatIsLeftOver) {
@@ -1845,6 +1886,43 @@ TEST(MachineCreate, MemoryGrowsLinearly) {
   EXPECT_GT(large, 2 * small);
   EXPECT_LT(large, 8 * small);
   EXPECT_LT(large, 40'000 * std::size_t{1000});
+}
+
+TEST(MachineLoop, EveryArrivalOfAForgottenCommandGoesWithIt) {
+  Log log;
+  Entry entry;
+  entry.kind = kLoopStarted;
+  entry.seq = 1;
+  entry.location = "{1}";
+  ASSERT_TRUE(log.load(entry));
+  entry.kind = kTaskScheduled;
+  entry.seq = 2;
+  entry.location = "{1, 1, 1}";
+  entry.name = "a";
+  entry.id = "t";
+  ASSERT_TRUE(log.load(entry));
+  entry.location = "";
+  entry.name = "";
+  entry.kind = kTaskCompleted;
+  entry.seq = 3;
+  ASSERT_TRUE(log.load(entry));
+  entry.kind = kTaskFailed;
+  entry.seq = 4;
+  ASSERT_TRUE(log.load(entry));
+  const auto machine = Machine::create(order_run(), std::move(log));
+  ASSERT_TRUE(machine);
+  CommandRequest request = a(CommandKind::kLoop);
+  request.checkpoint_every = 1;
+  const auto loop = (*machine)->open(request);
+  ASSERT_TRUE(loop);
+  const auto iteration = (*machine)->enter_iteration(loop->branch);
+  ASSERT_TRUE(iteration);
+  ASSERT_TRUE((*machine)->open(a(CommandKind::kTask, "a", *iteration)));
+  const auto delivery = (*machine)->next_delivery();
+  ASSERT_TRUE(delivery && *delivery);
+  EXPECT_EQ((*delivery)->seq, 3U);
+  ASSERT_TRUE((*machine)->continue_loop(loop->branch, "1"));
+  EXPECT_EQ((*machine)->take_new().forgotten, (std::vector<std::uint64_t>{2, 3, 4}));
 }
 
 TEST(MachineLoop, ACompensationThatTheCodeNoLongerRegistersIsForgottenWithItsIteration) {
