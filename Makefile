@@ -79,6 +79,7 @@ fuzz-one:
 	@mkdir -p build-fuzz/corpus/$(FUZZER)
 	@build-fuzz/bin/$(FUZZER) $(FUZZ_FLAGS) -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
 	  -verbosity=1 -print_final_stats=1 -artifact_prefix=build-fuzz/$(FUZZER)- \
+	  $(addprefix -dict=,$(wildcard fuzz/$(FUZZER).dict)) \
 	  build-fuzz/corpus/$(FUZZER) $(wildcard fuzz/corpus/$(FUZZER))
 
 .PHONY: mutants
