@@ -33,6 +33,12 @@ struct RetryPolicy {
   std::vector<std::string> final_types = {};
 };
 
+// False: the failure is for good.
+bool may_retry(const RetryPolicy& policy, const Failure& failure, std::uint32_t attempts_made);
+// `random`: 64 random bits, for the jitter.
+std::int64_t retry_delay_ms(const RetryPolicy& policy, const Failure& failure,
+                            std::uint32_t attempts_made, std::uint64_t random);
+
 struct ActivityOutcome {
   bool ok = true;
   std::string result;  // If ok.

@@ -25,14 +25,19 @@ struct QueueOptions {
   std::size_t concurrency = 64;  // Tasks at once.
 };
 
+// What went wrong and is being tried again. Any thread.
+using ErrorSink = std::function<void(const Error& error, std::string_view what)>;
+
 struct EngineOptions {
   std::string worker_name;  // For people; empty: host and pid.
   std::int64_t lease_ms = 30'000;
   std::size_t cache_bytes = std::size_t{256} << 20U;  // For suspended runs in memory.
   std::size_t payload_bytes_max = std::size_t{64} << 20U;
   std::vector<QueueOptions> queues = {{}};  // Queues to take tasks from.
+  std::size_t runs_at_once = 10'000;        // Held; more wait in the store.
   // Every run is thrown out of memory after each turn and comes back by replay. For tests.
   bool replay_every_turn = false;
+  ErrorSink on_error;  // Empty: nobody is told.
 };
 
 struct StartRequest {
@@ -80,6 +85,10 @@ class Engine {
   // now on. Blocks; from outside of all lanes. Activities that run are asked to stop and waited
   // for.
   virtual void stop() = 0;
+
+  // For tests of crashes, in one thread: forgets everything at once, as if the process had died.
+  // The environment has dropped its jobs before.
+  virtual void abandon() = 0;
 
   // --- Clients. The newest run with that id is meant. ---
   virtual void start_run(StartRequest request, Callback<StartedRun> done) = 0;

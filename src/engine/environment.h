@@ -2,8 +2,10 @@
 // another one the same engine runs in a single thread on virtual time.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 
 namespace pawl::engine {
 
@@ -17,6 +19,19 @@ enum class Lane : std::uint8_t {
   kActivity,  // The user's activities: many at once, may block.
 };
 
+// Something that a thread waits for, once. Thread-safe.
+class Latch {
+ public:
+  void set();
+  bool is_set() const;
+
+ private:
+  friend class ThreadEnvironment;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ = false;
+};
+
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -27,13 +42,15 @@ class Environment {
   virtual std::uint64_t random() = 0;
   // Any thread.
   virtual void post(Lane lane, Job job) = 0;
-  // From the loop only: true if nothing else waits to be run there.
-  virtual bool is_loop_idle() = 0;
+  // The same, from within a job that ends right after this call: its thread may go on with `job`,
+  // which saves waking another one.
+  virtual void hand_over(Lane lane, Job job) = 0;
   // From the loop only: has `job` run there once `at_ms` is reached. There is one alarm: a new one
-  // replaces it; kNever of the store: none.
+  // replaces it. store::kNever: none.
   virtual void set_alarm(std::int64_t at_ms, Job job) = 0;
-  // From outside of all lanes: returns when `done` does. It is asked again after each job.
-  virtual void wait_until(const std::function<bool()>& done) = 0;
+  // From outside of all lanes: returns true when the latch is set, false after `timeout_ms`
+  // (negative: never) of this environment's time.
+  virtual bool wait(Latch& latch, std::int64_t timeout_ms) = 0;
 };
 
 }  // namespace pawl::engine

@@ -76,7 +76,8 @@ enum class OnChange : std::uint8_t {
 struct Definition {
   std::string kind;
   replay::Matching matching = replay::Matching::kStrict;
-  std::string fingerprint;  // Empty: unknown, counts as unchanged.
+  // Empty: unknown. Then code that disagrees with its history is taken for a changed one.
+  std::string fingerprint;
   OnChange on_change = OnChange::kVerify;
   // The host outlives the program. `input` is as given at the start.
   std::function<std::unique_ptr<Program>(RunHost& host, std::string_view input)> create;

@@ -699,6 +699,16 @@ std::string Machine::command_id(FutureId future) const {
                                              : running_.at({branch->second, future}).id;
 }
 
+std::string_view Machine::command_name(FutureId future) const {
+  if (const RecordId record = record_of(future); record != kNoRecord) {
+    return log_.name(log_[record]);
+  }
+  const auto branch = operation_branches_.find(future);
+  return branch == operation_branches_.end()
+             ? std::string_view()
+             : std::string_view(running_.at({branch->second, future}).name);
+}
+
 Result<Outcome> Machine::outcome(FutureId future) const {
   if (future == 0 || future >= futures_.size()) {
     return misuse("no such future: " + std::to_string(future));
@@ -850,13 +860,20 @@ Batch Machine::take_new() {
   return batch;
 }
 
+std::vector<FutureId> Machine::blocked_on() const {
+  std::vector<FutureId> futures = awaits_.blocked_on();
+  std::erase_if(futures, [this](FutureId future) {
+    return futures_[future].kind == CommandKind::kLoop;  // A checkpoint is on its way.
+  });
+  std::sort(futures.begin(), futures.end());
+  futures.erase(std::unique(futures.begin(), futures.end()), futures.end());
+  return futures;
+}
+
 std::vector<Location> Machine::waiting() const {
   std::vector<Location> places;
-  for (const FutureId future : awaits_.blocked_on()) {
+  for (const FutureId future : blocked_on()) {
     const RecordId record = futures_[future].record;
-    if (futures_[future].kind == CommandKind::kLoop) {
-      continue;  // A checkpoint is on its way: nothing that the run waits for.
-    }
     if (record != kNoRecord) {
       places.push_back(log_.location(log_[record]));
     } else if (const auto branch = operation_branches_.find(future);

@@ -153,8 +153,9 @@ class Machine {
   RecordId record_of(FutureId future) const {
     return future < futures_.size() ? futures_[future].record : kNoRecord;
   }
-  // Its own id; empty for what has none.
+  // Its own id and its name; empty for what has none.
   std::string command_id(FutureId future) const;
+  std::string_view command_name(FutureId future) const;
   Result<Outcome> outcome(FutureId future) const;
   Result<AwaitId> begin_await(AwaitMode mode, std::span<const FutureId> futures, bool shielded);
   Result<AwaitStatus> await_status(AwaitId await) const;
@@ -199,6 +200,9 @@ class Machine {
   const Log& log() const { return log_; }
   std::uint64_t next_seq() const { return log_.last_seq() + 1; }
   const std::optional<Violation>& violation() const { return violation_; }
+  // What blocked awaits wait for, in order of opening; without checkpoints on their way.
+  std::vector<FutureId> blocked_on() const;
+  CommandKind kind_of(FutureId future) const { return futures_[future].kind; }
   // Places of the commands that blocked awaits wait for, in order.
   std::vector<Location> waiting() const;
   // Places of recorded commands that the code did not ask for, in order. Nothing in `strict`.

@@ -79,6 +79,7 @@ struct RunRow {
   RunStatus goal = RunStatus::kRunning;  // kCompensating: the status to reach.
   std::string waiting_for;               // kWaiting: e.g. "signal approved".
   std::string definition;
+  bool is_approved = false;  // A person let it go on under another definition.
   std::int64_t created_ms = 0;
   std::int64_t changed_ms = 0;  // When the status last changed.
   std::int64_t wake_ms = kNever;

@@ -111,10 +111,14 @@ struct CommitTurn {
   std::int64_t epoch = 0;
   std::int64_t now_ms = 0;
 
-  // Views borrowed until the batch is done.
+  // Views borrowed until the batch is done; `texts` is what they may point into.
   std::vector<replay::Entry> entries;
+  std::shared_ptr<void> texts;
   std::vector<std::uint64_t> forgotten;  // Seqs to move away, ascending; may be among `entries`.
   std::vector<ArrivalKey> consumed;
+  // Seen and left in the inbox, because the code has no use for them now. They are no reason to
+  // stay awake: `release` and the time to wake pass them over.
+  std::vector<ArrivalKey> kept;
   std::vector<NewArrival> arrivals;  // For this run: deadlines, mostly.
   // Arrivals of this run to take back, by kind and id (SignalTimedOut: by location).
   std::vector<std::pair<std::uint8_t, std::string>> withdrawn;

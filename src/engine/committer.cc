@@ -1,0 +1,60 @@
+#include "engine/committer.h"
+
+namespace pawl::engine {
+
+namespace {
+
+// True for an error that one operation of a batch can cause for all of them.
+bool is_about_one(ErrorCode code) {
+  return code == ErrorCode::kLimitExceeded || code == ErrorCode::kInvalidArgument ||
+         code == ErrorCode::kCorruptLog;
+}
+
+}  // namespace
+
+void Committer::submit(store::Op op, Done done) {
+  pending_.ops.push_back(std::move(op));
+  pending_.dones.push_back(std::move(done));
+  if (!in_flight_ && !flush_posted_) {
+    // Behind what the loop has to do already, which may add to the batch.
+    flush_posted_ = true;
+    env_.post(Lane::kLoop, [this] {
+      flush_posted_ = false;
+      flush();
+    });
+  }
+}
+
+void Committer::flush() {
+  if (in_flight_ || pending_.ops.empty()) {
+    return;
+  }
+  in_flight_ = true;
+  ++batches_;
+  auto batch = std::make_shared<Batch>(std::exchange(pending_, {}));
+  env_.hand_over(Lane::kStore, [this, batch] {
+    write(*batch);
+    env_.hand_over(Lane::kLoop, [this, batch] { finish(*batch); });
+  });
+}
+
+void Committer::write(Batch& batch) {
+  const Result<void> result = store_.apply(batch.ops);
+  if (!result && batch.ops.size() > 1 && is_about_one(result.error().code)) {
+    for (store::Op& op : batch.ops) {
+      batch.results.push_back(store_.apply({&op, 1}));
+    }
+    return;
+  }
+  batch.results.assign(batch.ops.size(), result);
+}
+
+void Committer::finish(Batch& batch) {
+  in_flight_ = false;
+  for (std::size_t i = 0; i < batch.ops.size(); ++i) {
+    batch.dones[i](std::move(batch.results[i]), batch.ops[i]);
+  }
+  flush();
+}
+
+}  // namespace pawl::engine

@@ -1,0 +1,768 @@
+// The engine, part one: its life, its alarm, and the calls of clients.
+#include "engine/engine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/engine_impl.h"
+
+namespace pawl::engine {
+
+namespace {
+
+constexpr std::int64_t kBackOffFirstMs = 20;
+constexpr std::int64_t kBackOffMaxMs = 5000;
+
+// Time-ordered, so that runs started together lie together: 48 bits of milliseconds, then random.
+Uuid make_run_uuid(std::int64_t now_ms, std::uint64_t high, std::uint64_t low) {
+  Uuid uuid;
+  const auto time = static_cast<std::uint64_t>(now_ms);
+  for (std::size_t i = 0; i < 6; ++i) {
+    uuid.bytes[i] = static_cast<std::uint8_t>(time >> (8 * (5 - i)));
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    uuid.bytes[6 + i] = static_cast<std::uint8_t>(high >> (8 * i));
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    uuid.bytes[8 + i] = static_cast<std::uint8_t>(low >> (8 * i));
+  }
+  uuid.bytes[6] = static_cast<std::uint8_t>((uuid.bytes[6] & 0x0fU) | 0x70U);  // Version 7.
+  uuid.bytes[8] = static_cast<std::uint8_t>((uuid.bytes[8] & 0x3fU) | 0x80U);
+  return uuid;
+}
+
+std::string default_worker_name() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) {
+    host[0] = '?';
+  }
+  return std::string(host.data()) + ":" + std::to_string(::getpid());
+}
+
+Error no_run(const std::string& id) {
+  return make_error(ErrorCode::kNotFound, "there is no run with the id '" + id + "'");
+}
+
+Error to_error(store::SendOutcome outcome, const std::string& id, const std::string& promise) {
+  switch (outcome) {
+    case store::SendOutcome::kNoRun:
+      return no_run(id);
+    case store::SendOutcome::kClosed:
+      return make_error(ErrorCode::kClosed, "run '" + id + "' has ended");
+    case store::SendOutcome::kNoPromise:
+      return make_error(ErrorCode::kNotFound,
+                        "run '" + id + "' has no promise '" + promise + "' (yet)");
+    case store::SendOutcome::kResolved:
+      return make_error(ErrorCode::kAlreadyExists,
+                        "promise '" + promise + "' of run '" + id +
+                            "' is resolved, rejected or timed out already");
+    case store::SendOutcome::kSent:
+    case store::SendOutcome::kDuplicate:
+      break;
+  }
+  return make_error(ErrorCode::kInvalidState, "unexpected outcome");
+}
+
+Error stopped() { return make_error(ErrorCode::kClosed, "the engine has been stopped"); }
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
+                                               std::shared_ptr<store::Store> store,
+                                               std::shared_ptr<Environment> environment,
+                                               std::vector<Definition> definitions,
+                                               std::vector<ActivityType> activities) {
+  std::set<std::string_view> seen;
+  for (const Definition& definition : definitions) {
+    if (definition.kind.empty() || !definition.create) {
+      return make_error(ErrorCode::kInvalidArgument, "a workflow needs a kind and code");
+    }
+    if (!seen.insert(definition.kind).second) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "workflow '" + definition.kind + "' is registered twice");
+    }
+  }
+  seen.clear();
+  for (const ActivityType& activity : activities) {
+    if (activity.name.empty() || !activity.body) {
+      return make_error(ErrorCode::kInvalidArgument, "an activity needs a name and code");
+    }
+    if (!seen.insert(activity.name).second) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "activity '" + activity.name + "' is registered twice");
+    }
+  }
+  if (options.lease_ms < 100) {
+    return make_error(ErrorCode::kInvalidArgument, "a lease must be at least 100 ms long");
+  }
+  if (options.runs_at_once == 0) {
+    return make_error(ErrorCode::kInvalidArgument, "runs_at_once must be at least 1");
+  }
+  return std::unique_ptr<Engine>(new EngineImpl(std::move(options), std::move(store),
+                                                std::move(environment), std::move(definitions),
+                                                std::move(activities)));
+}
+
+EngineImpl::EngineImpl(EngineOptions options, std::shared_ptr<store::Store> store,
+                       std::shared_ptr<Environment> environment,
+                       std::vector<Definition> definitions, std::vector<ActivityType> activities)
+    : options_(std::move(options)),
+      store_(std::move(store)),
+      env_(std::move(environment)),
+      committer_(*store_, *env_) {
+  for (Definition& definition : definitions) {
+    kinds_.push_back(definition.kind);
+    definitions_.emplace(definition.kind, std::move(definition));
+  }
+  for (ActivityType& activity : activities) {
+    activity_names_.push_back(activity.name);
+    activities_.emplace(activity.name, std::move(activity));
+  }
+  for (const QueueOptions& queue : options_.queues) {
+    queues_.push_back({queue, 0, false, true});
+  }
+}
+
+EngineImpl::~EngineImpl() { stop(); }
+
+// --- Life ----------------------------------------------------------------------------------------
+
+void EngineImpl::post(Lane lane, Job job, bool is_last_act) {
+  ++jobs_;
+  Job counted = [this, job = std::move(job)] {
+    job();
+    run_job_done();
+  };
+  if (is_last_act) {
+    env_->hand_over(lane, std::move(counted));
+  } else {
+    env_->post(lane, std::move(counted));
+  }
+}
+
+void EngineImpl::run_job_done() {
+  if (--jobs_ == 0 && closed_) {
+    env_->post(Lane::kLoop, [this] { finish_stopping(); });
+  }
+}
+
+Result<void> EngineImpl::start() {
+  const std::int64_t now_ms = env_->now_ms();
+  store::WorkerInfo info;
+  info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
+  info.now_ms = now_ms;
+  info.expires_ms = now_ms + options_.lease_ms;
+  PAWL_TRY_ASSIGN(worker_, store_->add_worker(info));
+  PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
+  store_->watch([this] { on_change(); });
+  post(Lane::kLoop, [this, now_ms, sweep_ms] {
+    lease_until_ms_ = now_ms + options_.lease_ms;
+    sweep_ms_ = sweep_ms;
+    swept_ms_ = now_ms;
+    started_ = true;
+    claim_soon();
+    take_tasks();
+    look_at_due_tasks();
+    set_alarm();
+  });
+  return {};
+}
+
+void EngineImpl::stop() {
+  if (closed_.exchange(true)) {
+    return;
+  }
+  store_->watch({});
+  post(Lane::kLoop, [this] {
+    stopping_ = true;
+    env_->set_alarm(store::kNever, {});
+    for (auto& [key, slot] : slots_) {
+      slot.run->stop_attempts();
+      if (slot.saga != nullptr && slot.saga->stop != nullptr) {
+        slot.saga->stop->store(true);
+      }
+    }
+    stop_tasks();
+  });
+  env_->wait(stopped_, -1);
+  if (worker_ != 0) {
+    const Result<void> removed = store_->remove_worker(worker_, env_->now_ms());
+    if (!removed) {
+      report(removed.error(), "giving back what the worker holds");
+    }
+  }
+}
+
+void EngineImpl::abandon() {
+  closed_ = true;
+  stopping_ = true;
+  store_->watch({});
+}
+
+void EngineImpl::finish_stopping() {
+  if (jobs_ != 0 || !stopping_ || stopped_.is_set()) {
+    return;
+  }
+  if (committer_.is_busy()) {
+    // Its jobs are not counted: look again behind them.
+    env_->post(Lane::kStore, [this] { env_->post(Lane::kLoop, [this] { finish_stopping(); }); });
+    return;
+  }
+  for (auto& [id, callbacks] : waiters_) {
+    for (const Callback<RunOutcome>& callback : callbacks) {
+      callback(stopped());
+    }
+  }
+  waiters_.clear();
+  delayed_.clear();
+  slots_.clear();
+  parked_.clear();
+  stopped_.set();
+}
+
+bool EngineImpl::is_known(std::string_view kind) const { return definitions_.contains(kind); }
+
+void EngineImpl::report(const Error& error, std::string_view what) {
+  if (options_.on_error) {
+    options_.on_error(error, what);
+  }
+}
+
+// When to try again after the store has failed.
+std::int64_t EngineImpl::back_off() {
+  store_delay_ms_ = std::clamp(store_delay_ms_ * 2, kBackOffFirstMs, kBackOffMaxMs);
+  return env_->now_ms() + store_delay_ms_;
+}
+
+void EngineImpl::set_alarm() {
+  if (stopping_) {
+    return;
+  }
+  std::int64_t next = std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_});
+  if (!deadlines_.empty()) {
+    next = std::min(next, deadlines_.begin()->first);
+  }
+  for (const Delayed& delayed : delayed_) {
+    next = std::min(next, delayed.at_ms);
+  }
+  if (next == alarm_ms_) {
+    return;
+  }
+  alarm_ms_ = next;
+  env_->set_alarm(next, [this] {
+    alarm_ms_ = store::kNever;
+    on_alarm();
+  });
+}
+
+void EngineImpl::on_alarm() {
+  if (stopping_) {
+    return;
+  }
+  const std::int64_t now_ms = env_->now_ms();
+  std::vector<Delayed> due;
+  std::erase_if(delayed_, [&](Delayed& delayed) {
+    if (delayed.at_ms > now_ms) {
+      return false;
+    }
+    due.push_back(std::move(delayed));
+    return true;
+  });
+  for (const Delayed& delayed : due) {
+    delayed.job();
+  }
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now_ms) {
+    const store::RunKey key = deadlines_.begin()->second;
+    deadlines_.erase(deadlines_.begin());
+    if (Slot* slot = find(key)) {
+      slot->deadline_ms = store::kNever;
+      process(*slot);
+    }
+  }
+  if (next_wake_ms_ <= now_ms) {
+    next_wake_ms_ = store::kNever;
+    claim_soon();
+  }
+  if (task_due_ms_ <= now_ms) {
+    look_at_due_tasks();
+  }
+  if (sweep_ms_ <= now_ms) {
+    sweep();
+  }
+  if (beat_ms_ <= now_ms) {
+    beat_ms_ = store::kNever;
+    if (slots_.size() > parked_.size() || !running_tasks_.empty()) {
+      beat();
+    }
+  }
+  set_alarm();
+}
+
+// Any thread. Many changes are looked at as one.
+void EngineImpl::on_change() {
+  if (closed_ || change_posted_.exchange(true)) {
+    return;
+  }
+  post(Lane::kLoop, [this] {
+    change_posted_ = false;
+    look_for_changes();
+  });
+}
+
+void EngineImpl::look_for_changes() {
+  if (stopping_) {
+    return;
+  }
+  claim_soon();
+  for (Queue& queue : queues_) {
+    queue.may_have_more = true;
+  }
+  take_tasks();
+  look_at_due_tasks();
+  check_waiters();
+  if (env_->now_ms() - swept_ms_ >= options_.lease_ms) {
+    sweep();
+  }
+  if (!started_) {
+    return;
+  }
+  post(Lane::kReader, [this, worker = worker_, after = inbox_read_] {
+    auto arrivals =
+        std::make_shared<Result<std::vector<store::Arrival>>>(store_->read_inbox(worker, after));
+    post(Lane::kLoop, [this, arrivals] {
+      if (!*arrivals) {
+        report(arrivals->error(), "reading what came from others");
+        delayed_.push_back({back_off(), [this] { look_for_changes(); }});
+        set_alarm();
+        return;
+      }
+      for (store::Arrival& arrival : **arrivals) {
+        inbox_read_ = std::max(inbox_read_, arrival.key);
+        const store::RunKey run = arrival.run;
+        deliver(run, std::move(arrival));
+      }
+    });
+  });
+}
+
+// Before anything is claimed, and while anything is held.
+void EngineImpl::beat() {
+  const std::int64_t now_ms = env_->now_ms();
+  const std::int64_t again_ms = now_ms + options_.lease_ms / 3;
+  beat_ms_ = std::min(beat_ms_, again_ms);
+  if (lease_until_ms_ - now_ms > options_.lease_ms * 2 / 3) {
+    return;
+  }
+  beat_ms_ = again_ms;
+  lease_until_ms_ = now_ms + options_.lease_ms;
+  store::Heartbeat heartbeat;
+  heartbeat.worker = worker_;
+  heartbeat.expires_ms = lease_until_ms_;
+  submit<store::Heartbeat>(heartbeat, [this](Result<void> result, store::Heartbeat& done) {
+    if (!result) {
+      report(result.error(), "renewing the lease");
+      lease_until_ms_ = 0;
+      beat_ms_ = back_off();
+    } else if (!done.known && done.worker == worker_) {
+      declared_dead();
+    }
+    set_alarm();
+  });
+}
+
+// Others have taken all that was held here: start afresh under a new number.
+void EngineImpl::declared_dead() {
+  std::vector<store::RunKey> held;
+  for (const auto& [key, slot] : slots_) {
+    if (slot.phase != Phase::kParked) {
+      held.push_back(key);
+    }
+  }
+  for (const store::RunKey key : held) {
+    drop(key);
+  }
+  for (auto& [key, task] : running_tasks_) {
+    stop_task(task);
+  }
+  const std::int64_t now_ms = env_->now_ms();
+  store::WorkerInfo info;
+  info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
+  info.now_ms = now_ms;
+  info.expires_ms = now_ms + options_.lease_ms;
+  post(Lane::kStore, [this, info] {
+    const Result<store::WorkerKey> worker = store_->add_worker(info);
+    post(Lane::kLoop, [this, info, worker] {
+      if (!worker) {
+        report(worker.error(), "registering the worker");
+        delayed_.push_back({back_off(), [this] { declared_dead(); }});
+        set_alarm();
+        return;
+      }
+      worker_ = *worker;
+      lease_until_ms_ = info.expires_ms;
+      sweep();
+      claim_soon();
+      take_tasks();
+    });
+  });
+}
+
+void EngineImpl::sweep() {
+  sweep_ms_ = store::kNever;
+  swept_ms_ = env_->now_ms();
+  post(Lane::kStore, [this, worker = worker_, now_ms = swept_ms_] {
+    const Result<std::int64_t> next = store_->free_expired(worker, now_ms);
+    post(Lane::kLoop, [this, next, now_ms] {
+      if (!next) {
+        report(next.error(), "looking for dead workers");
+        sweep_ms_ = back_off();
+      } else {
+        // Its expiry may have been put off by then; not more often than makes sense.
+        sweep_ms_ = *next == store::kNever ? store::kNever
+                                           : std::max(*next, now_ms + options_.lease_ms / 10);
+        claim_soon();
+        look_at_due_tasks();
+      }
+      set_alarm();
+    });
+  });
+}
+
+Engine::Figures EngineImpl::figures() {
+  const std::lock_guard<std::mutex> lock(figures_mutex_);
+  return figures_;
+}
+
+// --- Clients -------------------------------------------------------------------------------------
+
+void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
+  if (closed_) {
+    done(stopped());
+    return;
+  }
+  if (request.kind.empty()) {
+    done(make_error(ErrorCode::kInvalidArgument, "start: the kind of workflow is empty"));
+    return;
+  }
+  if (request.input.size() > options_.payload_bytes_max) {
+    done(make_error(ErrorCode::kLimitExceeded,
+                    "start: an input of " + std::to_string(request.input.size()) +
+                        " bytes; at most " + std::to_string(options_.payload_bytes_max) +
+                        " are allowed"));
+    return;
+  }
+  auto shared = std::make_shared<StartRequest>(std::move(request));
+  post(Lane::kLoop, [this, shared, done = std::move(done)] {
+    StartRequest& request = *shared;
+    store::StartRun start;
+    start.now_ms = env_->now_ms();
+    start.run.uuid = make_run_uuid(start.now_ms, env_->random(), env_->random());
+    start.run.id = request.id.empty() ? start.run.uuid.to_string() : std::move(request.id);
+    start.run.kind = request.kind;
+    start.run.input = std::move(request.input);
+    start.run.tags = std::move(request.tags);
+    start.on_existing = request.on_existing;
+    const auto definition = definitions_.find(request.kind);
+    if (definition != definitions_.end()) {
+      start.run.definition = definition->second.fingerprint;
+      const std::size_t held = slots_.size() - parked_.size();
+      if (started_ && !stopping_ && held < options_.runs_at_once) {
+        beat();
+        start.owner = worker_;
+      }
+    }
+    if (!request.signal.empty()) {
+      store::NewArrival signal;
+      signal.kind = static_cast<std::uint8_t>(replay::EntryKind::kSignalReceived);
+      signal.name = std::move(request.signal);
+      signal.has_payload = true;
+      signal.payload = std::move(request.signal_payload);
+      signal.extra = std::move(request.signal_extra);
+      start.signal = std::move(signal);
+      start.dedupe = std::move(request.signal_dedupe);
+    }
+    submit<store::StartRun>(
+        std::move(start), [this, done](Result<void> result, store::StartRun& written) {
+          if (!result) {
+            done(std::move(result).error());
+            return;
+          }
+          if (written.outcome == store::StartOutcome::kRefused) {
+            done(make_error(ErrorCode::kAlreadyExists,
+                            "there is a run with the id '" + written.row.id + "' already (" +
+                                std::string(store::status_name(written.row.status)) + ")"));
+            return;
+          }
+          const store::RunRow& row = written.row;
+          StartedRun started{row.key, row.id, row.number, row.uuid,
+                             written.outcome == store::StartOutcome::kStarted};
+          if (written.outcome == store::StartOutcome::kStarted && row.owner != 0 &&
+              row.owner == worker_) {
+            begin_run(written);
+          } else if (written.arrival != 0 || row.owner == 0) {
+            woken({row.key});
+          }
+          done(std::move(started));
+        });
+  });
+}
+
+// A run that was claimed by its start: nothing has to be read.
+void EngineImpl::begin_run(store::StartRun& written) {
+  const store::RunRow& row = written.row;
+  Slot& slot = slots_[row.key];
+  slot.run = std::make_shared<Run>(row, &definitions_.find(row.kind)->second);
+  slots_by_id_[row.id] = row.key;
+  if (written.arrival != 0) {
+    store::Arrival arrival;
+    static_cast<store::NewArrival&>(arrival) = std::move(*written.signal);
+    arrival.key = written.arrival;
+    arrival.run = row.key;
+    slot.run->put(std::move(arrival));
+  }
+  slot.phase = Phase::kIdle;
+  if (const Result<void> loaded = slot.run->load(replay::Log(), written.run.input); !loaded) {
+    commit(slot, slot.run->block(env_->now_ms(), loaded.error().message));
+    return;
+  }
+  process(slot);
+}
+
+void EngineImpl::signal(std::string run_id, std::string name, std::string payload,
+                        std::string extra, std::string dedupe, Callback<bool> done) {
+  store::Send send;
+  send.run_id = std::move(run_id);
+  send.arrival.kind = static_cast<std::uint8_t>(replay::EntryKind::kSignalReceived);
+  send.arrival.name = std::move(name);
+  send.arrival.has_payload = true;
+  send.arrival.payload = std::move(payload);
+  send.arrival.extra = std::move(extra);
+  send.dedupe = std::move(dedupe);
+  this->send(std::move(send), std::move(done));
+}
+
+void EngineImpl::resolve(std::string run_id, std::string promise, std::string payload,
+                         Callback<void> done) {
+  store::Send send;
+  send.run_id = std::move(run_id);
+  send.arrival.kind = static_cast<std::uint8_t>(replay::EntryKind::kPromiseResolved);
+  send.arrival.id = std::move(promise);
+  send.arrival.has_payload = true;
+  send.arrival.payload = std::move(payload);
+  this->send(std::move(send), [done = std::move(done)](const Result<bool>& sent) {
+    done(sent ? Result<void>() : Result<void>(sent.error()));
+  });
+}
+
+void EngineImpl::reject(std::string run_id, std::string promise, std::string failure,
+                        Callback<void> done) {
+  store::Send send;
+  send.run_id = std::move(run_id);
+  send.arrival.kind = static_cast<std::uint8_t>(replay::EntryKind::kPromiseRejected);
+  send.arrival.id = std::move(promise);
+  send.arrival.has_payload = true;
+  send.arrival.payload = std::move(failure);
+  this->send(std::move(send), [done = std::move(done)](const Result<bool>& sent) {
+    done(sent ? Result<void>() : Result<void>(sent.error()));
+  });
+}
+
+void EngineImpl::cancel(std::string run_id, std::string reason, Callback<void> done) {
+  store::Send send;
+  send.run_id = std::move(run_id);
+  send.arrival.kind = static_cast<std::uint8_t>(replay::EntryKind::kCancellationRequested);
+  send.arrival.has_payload = !reason.empty();
+  send.arrival.payload = std::move(reason);
+  this->send(std::move(send), [done = std::move(done)](const Result<bool>& sent) {
+    done(sent ? Result<void>() : Result<void>(sent.error()));
+  });
+}
+
+void EngineImpl::send(store::Send send, Callback<bool> done) {
+  if (closed_) {
+    done(stopped());
+    return;
+  }
+  if (send.arrival.payload.size() > options_.payload_bytes_max) {
+    done(make_error(ErrorCode::kLimitExceeded,
+                    "a payload of " + std::to_string(send.arrival.payload.size()) +
+                        " bytes; at most " + std::to_string(options_.payload_bytes_max) +
+                        " are allowed"));
+    return;
+  }
+  auto shared = std::make_shared<store::Send>(std::move(send));
+  post(Lane::kLoop, [this, shared, done = std::move(done)] {
+    store::Send& send = *shared;
+    send.now_ms = env_->now_ms();
+    const auto known = slots_by_id_.find(send.run_id);
+    if (known != slots_by_id_.end() && started_ && !stopping_ &&
+        find(known->second)->phase == Phase::kParked) {
+      beat();
+      send.claim_for = worker_;  // It is here: no need for another commit to take it.
+    }
+    submit<store::Send>(std::move(send), [this, done](Result<void> result, store::Send& sent) {
+      answer_send(std::move(result), sent, done);
+    });
+  });
+}
+
+void EngineImpl::answer_send(Result<void> result, store::Send& send, const Callback<bool>& done) {
+  if (!result) {
+    done(std::move(result).error());
+    return;
+  }
+  if (send.outcome == store::SendOutcome::kDuplicate) {
+    done(false);
+    return;
+  }
+  if (send.outcome != store::SendOutcome::kSent) {
+    done(to_error(send.outcome, send.run_id, send.arrival.id));
+    return;
+  }
+  if (send.claim) {
+    take_over(*send.claim);
+  } else if (send.owner != 0 && send.owner == worker_) {
+    store::Arrival arrival;
+    static_cast<store::NewArrival&>(arrival) = std::move(send.arrival);
+    arrival.key = send.key;
+    arrival.run = send.target;
+    deliver(send.target, std::move(arrival));
+  } else if (send.owner == 0) {
+    claim_soon();
+  }
+  done(true);
+}
+
+void EngineImpl::terminate(std::string run_id, std::string reason, Callback<void> done) {
+  if (closed_) {
+    done(stopped());
+    return;
+  }
+  Failure failure;
+  failure.type = "Terminated";
+  failure.message = reason.empty() ? "terminated" : std::move(reason);
+  store::Terminate terminate;
+  terminate.run_id = std::move(run_id);
+  terminate.payload = encode_failure(failure);
+  auto shared = std::make_shared<store::Terminate>(std::move(terminate));
+  post(Lane::kLoop, [this, shared, done = std::move(done)] {
+    shared->now_ms = env_->now_ms();
+    submit<store::Terminate>(std::move(*shared),
+                             [this, done](Result<void> result, store::Terminate& written) {
+                               if (!result) {
+                                 done(std::move(result).error());
+                                 return;
+                               }
+                               if (written.outcome != store::SendOutcome::kSent) {
+                                 done(to_error(written.outcome, written.run_id, ""));
+                                 return;
+                               }
+                               drop(written.target);
+                               check_waiters();
+                               claim_soon();
+                               done({});
+                             });
+  });
+}
+
+void EngineImpl::resume(std::string run_id, Callback<void> done) {
+  if (closed_) {
+    done(stopped());
+    return;
+  }
+  auto shared = std::make_shared<store::Resume>();
+  shared->run_id = std::move(run_id);
+  post(Lane::kLoop, [this, shared, done = std::move(done)] {
+    shared->now_ms = env_->now_ms();
+    submit<store::Resume>(std::move(*shared),
+                          [this, done](Result<void> result, store::Resume& written) {
+                            if (!result) {
+                              done(std::move(result).error());
+                            } else if (written.outcome != store::SendOutcome::kSent) {
+                              done(to_error(written.outcome, written.run_id, ""));
+                            } else {
+                              claim_soon();
+                              done({});
+                            }
+                          });
+  });
+}
+
+// --- Waiting for the end -------------------------------------------------------------------------
+
+void EngineImpl::wait(std::string run_id, Callback<RunOutcome> done) {
+  if (closed_) {
+    done(stopped());
+    return;
+  }
+  post(Lane::kLoop, [this, run_id = std::move(run_id), done = std::move(done)] {
+    // Registered before looking, so that an end in between is not missed.
+    waiters_[run_id].push_back(done);
+    check_waiter(run_id);
+  });
+}
+
+void EngineImpl::tell_waiters(const std::string& id, const RunOutcome& outcome) {
+  const auto found = waiters_.find(id);
+  if (found == waiters_.end()) {
+    return;
+  }
+  const std::vector<Callback<RunOutcome>> callbacks = std::move(found->second);
+  waiters_.erase(found);
+  for (const Callback<RunOutcome>& callback : callbacks) {
+    callback(outcome);
+  }
+}
+
+void EngineImpl::check_waiters() {
+  for (const auto& [id, callbacks] : waiters_) {
+    if (!slots_by_id_.contains(id)) {
+      check_waiter(id);
+    }
+  }
+}
+
+void EngineImpl::check_waiter(const std::string& id) {
+  if (!waiters_.contains(id)) {
+    return;
+  }
+  post(Lane::kReader, [this, id] {
+    auto found = std::make_shared<Result<std::optional<RunOutcome>>>(
+        [&]() -> Result<std::optional<RunOutcome>> {
+          PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row,
+                          store_->find_run(id, std::nullopt));
+          if (!row) {
+            return no_run(id);
+          }
+          if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
+            return std::optional<RunOutcome>();
+          }
+          RunOutcome outcome;
+          outcome.status = row->status;
+          PAWL_TRY(store_->read_last(row->key, [&](const replay::Entry& entry) -> Result<void> {
+            outcome.payload = entry.payload;
+            return {};
+          }));
+          return std::optional<RunOutcome>(std::move(outcome));
+        }());
+    post(Lane::kLoop, [this, id, found] {
+      if (!*found) {
+        const auto waiting = waiters_.find(id);
+        if (waiting == waiters_.end()) {
+          return;
+        }
+        const std::vector<Callback<RunOutcome>> callbacks = std::move(waiting->second);
+        waiters_.erase(waiting);
+        for (const Callback<RunOutcome>& callback : callbacks) {
+          callback(found->error());
+        }
+      } else if (**found) {
+        tell_waiters(id, ***found);
+      }
+    });
+  });
+}
+
+}  // namespace pawl::engine

@@ -1,0 +1,238 @@
+// EngineImpl: the engine's state, all of it touched on the loop only. Its parts are spread over
+// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_sagas.cc
+// (compensations) and engine_tasks.cc (queues).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/committer.h"
+#include "engine/engine.h"
+#include "engine/run.h"
+
+namespace pawl::engine {
+
+class EngineImpl final : public Engine {
+ public:
+  EngineImpl(EngineOptions options, std::shared_ptr<store::Store> store,
+             std::shared_ptr<Environment> environment, std::vector<Definition> definitions,
+             std::vector<ActivityType> activities);
+  ~EngineImpl() override;
+
+  Result<void> start() override;
+  void stop() override;
+  void abandon() override;
+  void start_run(StartRequest request, Callback<StartedRun> done) override;
+  void signal(std::string run_id, std::string name, std::string payload, std::string extra,
+              std::string dedupe, Callback<bool> done) override;
+  void resolve(std::string run_id, std::string promise, std::string payload,
+               Callback<void> done) override;
+  void reject(std::string run_id, std::string promise, std::string failure,
+              Callback<void> done) override;
+  void cancel(std::string run_id, std::string reason, Callback<void> done) override;
+  void terminate(std::string run_id, std::string reason, Callback<void> done) override;
+  void resume(std::string run_id, Callback<void> done) override;
+  void wait(std::string run_id, Callback<RunOutcome> done) override;
+  store::Store& store() override { return *store_; }
+  Environment& environment() override { return *env_; }
+  Figures figures() override;
+
+ private:
+  enum class Phase : std::uint8_t {
+    kLoading,     // Its log is being read.
+    kIdle,        // Held; can take a turn.
+    kCommitting,  // Held; its turn is being written.
+    kParked,      // Not held: kept in memory because it may go on soon.
+  };
+
+  // A run whose workflow function has ended and whose compensations run.
+  struct Saga {
+    std::vector<store::CompensationRow> rows;
+    std::uint8_t end = 0;  // EntryKind of how the function ended.
+    std::string payload;
+    bool is_running = false;
+    std::shared_ptr<std::atomic<bool>> stop;
+  };
+
+  struct Slot {
+    std::shared_ptr<Run> run;
+    Phase phase = Phase::kLoading;
+    std::unique_ptr<Saga> saga;
+    bool must_read_inbox = false;
+    std::deque<std::string> transactions;      // Operations to be run inside of a commit.
+    std::int64_t deadline_ms = store::kNever;  // In deadlines_.
+    std::size_t bytes = 0;                     // kParked: in cache_bytes_.
+    std::list<store::RunKey>::iterator place;  // kParked: in parked_.
+  };
+
+  struct Queue {
+    QueueOptions options;
+    std::size_t running = 0;
+    bool is_taking = false;
+    bool may_have_more = true;
+  };
+
+  class TaskAttempt;
+  struct RunningTask {
+    store::TaskRow row;
+    TaskOptions options;
+    std::size_t queue = 0;
+    std::shared_ptr<TaskAttempt> attempt;
+  };
+
+  struct LoadedRun {
+    replay::Log log;
+    std::string input;
+    std::vector<store::CompensationRow> compensations;
+  };
+
+  // --- Life (engine.cc) ---
+  // Posts a job that touches this engine; stop() waits for all of them.
+  void post(Lane lane, Job job, bool is_last_act = false);
+  void run_job_done();
+  void declared_dead();
+  void finish_stopping();
+  void set_alarm();
+  void on_alarm();
+  void on_change();
+  void look_for_changes();
+  void beat();
+  void sweep();
+  bool is_known(std::string_view kind) const;
+  void report(const Error& error, std::string_view what);
+  template <class Op>
+  void submit(Op op, std::function<void(Result<void>, Op&)> done);
+  std::int64_t back_off();
+
+  // --- Clients (engine.cc) ---
+  void begin_run(store::StartRun& written);
+  void send(store::Send send, Callback<bool> done);
+  void answer_send(Result<void> result, store::Send& send, const Callback<bool>& done);
+  void tell_waiters(const std::string& id, const RunOutcome& outcome);
+  void check_waiters();
+  void check_waiter(const std::string& id);
+
+  // --- Runs (engine_runs.cc) ---
+  void claim_soon();
+  void claim(store::ClaimDue& due);
+  void find_next_wake();
+  void take_over(store::Claim& claim);
+  void load(const store::RunRow& row, std::vector<store::Arrival> inbox);
+  void loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> loaded);
+  void read_again(Slot& slot);
+  void process(Slot& slot);
+  void commit(Slot& slot, Turn turn);
+  void turn_done(store::RunKey key, Result<void> result, store::CommitTurn& commit);
+  void ended(Slot& slot, const store::CommitTurn& commit);
+  void park(Slot& slot);
+  void unpark(Slot& slot);
+  void drop(store::RunKey key);
+  void shrink_cache();
+  void deliver(store::RunKey key, store::Arrival arrival);
+  void woken(const std::vector<store::RunKey>& runs);
+  void read_inbox(store::RunKey key);
+  void start_operations(Slot& slot);
+  void start_operation(Slot& slot, Operation& operation);
+  void begin_transaction(Slot& slot);
+  void operation_done(store::RunKey key, const std::string& id, std::uint64_t attempt,
+                      std::int64_t epoch, ActivityOutcome outcome);
+  void watch_deadline(Slot& slot);
+  Slot* find_held(store::RunKey key);
+  Slot* find(store::RunKey key);
+
+  // --- Sagas (engine_sagas.cc) ---
+  void begin_saga(Slot& slot, std::vector<store::CompensationRow> rows, std::uint8_t end,
+                  std::string payload);
+  void process_saga(Slot& slot);
+  void compensation_done(store::RunKey key, std::uint32_t position, std::int64_t epoch,
+                         ActivityOutcome outcome);
+  void end_saga(Slot& slot);
+
+  // --- Tasks (engine_tasks.cc) ---
+  void take_tasks();
+  void run_task(std::size_t queue, store::TaskRow row);
+  void task_done(store::TaskKey key, ActivityOutcome outcome);
+  void fail_task(const store::TaskRow& row, const TaskOptions& options, const Failure& failure,
+                 bool counts);
+  void end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload);
+  void change_task(store::ChangeTask change);
+  void heartbeat_task(store::TaskKey key, std::string details);
+  void look_at_due_tasks();
+  void due_task(const store::TaskRow& row);
+  void stop_tasks();
+  static void stop_task(RunningTask& task);
+
+  const EngineOptions options_;
+  const std::shared_ptr<store::Store> store_;
+  const std::shared_ptr<Environment> env_;
+  std::map<std::string, Definition, std::less<>> definitions_;
+  std::map<std::string, ActivityType, std::less<>> activities_;
+  std::vector<std::string> kinds_;
+  Committer committer_;
+
+  // Life.
+  std::atomic<std::size_t> jobs_ = 0;  // Posted and not done.
+  std::atomic<bool> closed_ = false;   // No more client calls.
+  std::atomic<bool> change_posted_ = false;
+  bool started_ = false;
+  bool stopping_ = false;
+  Latch stopped_;
+  store::WorkerKey worker_ = 0;
+  std::int64_t beat_ms_ = store::kNever;  // Next heartbeat.
+  std::int64_t lease_until_ms_ = 0;
+  std::int64_t sweep_ms_ = store::kNever;  // Next look for dead workers.
+  std::int64_t swept_ms_ = 0;
+  std::int64_t alarm_ms_ = store::kNever;
+  std::int64_t store_delay_ms_ = 0;  // Grows while the store fails.
+
+  // Runs.
+  std::unordered_map<store::RunKey, Slot> slots_;
+  std::unordered_map<std::string, store::RunKey> slots_by_id_;
+  std::list<store::RunKey> parked_;  // Least recently used first.
+  std::size_t cache_bytes_ = 0;
+  std::set<std::pair<std::int64_t, store::RunKey>> deadlines_;
+  bool is_claiming_ = false;
+  bool claim_again_ = false;
+  std::int64_t next_wake_ms_ = store::kNever;
+  store::ArrivalKey inbox_read_ = 0;
+  struct Delayed {
+    std::int64_t at_ms = 0;
+    Job job;
+  };
+  std::vector<Delayed> delayed_;  // Tries again after the store failed.
+
+  std::map<std::string, std::vector<Callback<RunOutcome>>> waiters_;
+
+  // Tasks.
+  std::vector<Queue> queues_;
+  std::vector<std::string> activity_names_;
+  std::map<store::TaskKey, RunningTask> running_tasks_;
+  std::int64_t task_due_ms_ = store::kNever;
+  bool is_looking_at_tasks_ = false;
+
+  std::mutex figures_mutex_;
+  Figures figures_;
+};
+
+template <class Op>
+void EngineImpl::submit(Op op, std::function<void(Result<void>, Op&)> done) {
+  committer_.submit(store::Op(std::move(op)),
+                    [done = std::move(done)](Result<void> result, store::Op& written) {
+                      done(std::move(result), std::get<Op>(written));
+                    });
+}
+
+}  // namespace pawl::engine

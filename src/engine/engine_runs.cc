@@ -1,0 +1,611 @@
+// The engine, part two: runs are claimed, loaded, take turns, and are given back.
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/engine_impl.h"
+
+namespace pawl::engine {
+
+namespace {
+
+// Runs taken by one claim.
+constexpr std::size_t kClaimLimit = 1000;
+
+// An attempt of an operation: nothing to tell anyone while it runs.
+class OperationAttempt final : public ActivityAttempt {
+ public:
+  explicit OperationAttempt(std::shared_ptr<std::atomic<bool>> stop) : stop_(std::move(stop)) {}
+  bool heartbeat(std::string_view /*details*/) override { return !should_stop(); }
+  bool should_stop() const override { return stop_->load(); }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> stop_;
+};
+
+}  // namespace
+
+EngineImpl::Slot* EngineImpl::find(store::RunKey key) {
+  const auto found = slots_.find(key);
+  return found == slots_.end() ? nullptr : &found->second;
+}
+
+EngineImpl::Slot* EngineImpl::find_held(store::RunKey key) {
+  Slot* slot = find(key);
+  return slot == nullptr || slot->phase == Phase::kParked ? nullptr : slot;
+}
+
+// --- Claims --------------------------------------------------------------------------------------
+
+void EngineImpl::claim_soon() {
+  if (!started_ || stopping_ || kinds_.empty()) {
+    return;
+  }
+  if (is_claiming_) {
+    claim_again_ = true;
+    return;
+  }
+  const std::size_t held = slots_.size() - parked_.size();
+  if (held >= options_.runs_at_once) {
+    claim_again_ = true;  // When some have been given back.
+    return;
+  }
+  is_claiming_ = true;
+  claim_again_ = false;
+  beat();
+  store::ClaimDue due;
+  due.kinds = kinds_;
+  due.worker = worker_;
+  due.limit = std::min(kClaimLimit, options_.runs_at_once - held);
+  due.now_ms = env_->now_ms();
+  submit<store::ClaimDue>(std::move(due), [this](Result<void> result, store::ClaimDue& done) {
+    is_claiming_ = false;
+    if (!result) {
+      report(result.error(), "claiming runs");
+      delayed_.push_back({back_off(), [this] { claim_soon(); }});
+      set_alarm();
+      return;
+    }
+    claim(done);
+  });
+}
+
+void EngineImpl::claim(store::ClaimDue& due) {
+  for (store::Claim& claimed : due.claims) {
+    take_over(claimed);
+  }
+  if (due.claims.size() == due.limit || claim_again_) {
+    claim_soon();
+  } else {
+    find_next_wake();
+  }
+}
+
+void EngineImpl::find_next_wake() {
+  next_wake_ms_ = store::kNever;
+  post(Lane::kReader, [this] {
+    const Result<std::int64_t> next = store_->next_wake(kinds_);
+    post(Lane::kLoop, [this, next] {
+      // A release may have set an earlier one meanwhile.
+      next_wake_ms_ = std::min(next_wake_ms_, next ? *next : env_->now_ms() + 1000);
+      set_alarm();
+    });
+  });
+}
+
+void EngineImpl::take_over(store::Claim& claim) {
+  const store::RunKey key = claim.row.key;
+  if (stopping_ || !is_known(claim.row.kind)) {
+    return;  // remove_worker() frees it.
+  }
+  Slot* slot = find(key);
+  if (slot != nullptr && slot->phase == Phase::kParked && slot->run->is_loaded() &&
+      slot->run->row().epoch + 1 == claim.row.epoch) {
+    // Nobody had it since: the code can go on where it is.
+    unpark(*slot);
+    slot->run->set_claim(claim.row.owner, claim.row.epoch);
+    slot->run->put_all(std::move(claim.inbox));
+    slot->phase = Phase::kIdle;
+    process(*slot);
+    return;
+  }
+  if (slot != nullptr) {
+    drop(key);
+  }
+  load(claim.row, std::move(claim.inbox));
+}
+
+// --- Loading -------------------------------------------------------------------------------------
+
+void EngineImpl::load(const store::RunRow& row, std::vector<store::Arrival> inbox) {
+  const Definition& definition = definitions_.find(row.kind)->second;
+  Slot& slot = slots_[row.key];
+  slot.run = std::make_shared<Run>(row, &definition);
+  slot.run->put_all(std::move(inbox));
+  slots_by_id_[row.id] = row.key;
+  read_again(slot);
+}
+
+void EngineImpl::read_again(Slot& slot) {
+  slot.phase = Phase::kLoading;
+  slot.run->unload();
+  const store::RunKey key = slot.run->key();
+  const std::int64_t epoch = slot.run->row().epoch;
+  const bool compensates = slot.run->row().status == store::RunStatus::kCompensating;
+  post(Lane::kReader, [this, key, epoch, compensates] {
+    auto loaded_run = std::make_shared<Result<LoadedRun>>([&]() -> Result<LoadedRun> {
+      LoadedRun result;
+      PAWL_TRY_ASSIGN(result.input, store_->read_input(key));
+      PAWL_TRY(store_->read_log(
+          key, 1, [&result](const replay::Entry& entry) { return result.log.load(entry); }));
+      if (compensates) {
+        PAWL_TRY_ASSIGN(result.compensations, store_->read_compensations(key));
+      }
+      return result;
+    }());
+    post(
+        Lane::kLoop, [this, key, epoch, loaded_run] { loaded(key, epoch, std::move(*loaded_run)); },
+        true);
+  });
+}
+
+void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> result) {
+  Slot* slot = find(key);
+  if (slot == nullptr || slot->phase != Phase::kLoading || slot->run->row().epoch != epoch) {
+    return;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(figures_mutex_);
+    ++figures_.replays;
+  }
+  const std::int64_t now_ms = env_->now_ms();
+  if (!result) {
+    if (result.error().code == ErrorCode::kCorruptLog ||
+        result.error().code == ErrorCode::kMalformedInput) {
+      slot->phase = Phase::kIdle;
+      commit(*slot,
+             slot->run->block(now_ms, "the stored log is damaged: " + result.error().message));
+      return;
+    }
+    report(result.error(), "reading run '" + slot->run->row().id + "'");
+    delayed_.push_back({back_off(), [this, key, epoch] {
+                          Slot* again = find(key);
+                          if (again != nullptr && again->phase == Phase::kLoading &&
+                              again->run->row().epoch == epoch) {
+                            read_again(*again);
+                          }
+                        }});
+    set_alarm();
+    return;
+  }
+  slot->phase = Phase::kIdle;
+  Run& run = *slot->run;
+  if (run.row().status == store::RunStatus::kCompensating) {
+    const replay::Log& log = result->log;
+    std::uint8_t end = static_cast<std::uint8_t>(replay::EntryKind::kWorkflowFailed);
+    std::string payload;
+    if (log.end_record() != replay::kNoRecord) {
+      const replay::Record& record = log[log.end_record()];
+      end = static_cast<std::uint8_t>(record.kind);
+      payload = record.payload.view();
+    }
+    begin_saga(*slot, std::move(result->compensations), end, std::move(payload));
+    return;
+  }
+  const Definition& definition = run.definition();
+  const bool is_changed = !definition.fingerprint.empty() && !run.row().definition.empty() &&
+                          definition.fingerprint != run.row().definition;
+  if (is_changed && definition.on_change == OnChange::kRefuse && !run.row().is_approved) {
+    commit(*slot,
+           run.block(now_ms, "the definition of '" + definition.kind + "' has changed from " +
+                                 run.row().definition + " to " + definition.fingerprint +
+                                 ", and this kind refuses to go on under another one; "
+                                 "resume the run to let it try"));
+    return;
+  }
+  if (Result<void> done = run.load(std::move(result->log), result->input); !done) {
+    commit(*slot, run.block(now_ms, "the stored log is damaged: " + done.error().message));
+    return;
+  }
+  process(*slot);
+}
+
+// --- Turns ---------------------------------------------------------------------------------------
+
+void EngineImpl::process(Slot& slot) {
+  if (slot.phase != Phase::kIdle) {
+    return;
+  }
+  if (slot.saga != nullptr) {
+    process_saga(slot);
+    return;
+  }
+  const std::int64_t now_ms = env_->now_ms();
+  Run& run = *slot.run;
+  run.time_out_attempts(now_ms, env_->random());
+  // Without anything to do or to wait for here, it is given back.
+  if (run.has_work(now_ms) || run.is_quiet()) {
+    Turn turn = run.take_turn(now_ms);
+    {
+      const std::lock_guard<std::mutex> lock(figures_mutex_);
+      ++figures_.turns;
+    }
+    if (turn.disagreed) {
+      turn = run.refuse(now_ms);
+    }
+    if (turn.has_changes) {
+      commit(slot, std::move(turn));
+      return;
+    }
+  }
+  start_operations(slot);
+}
+
+void EngineImpl::commit(Slot& slot, Turn turn) {
+  slot.phase = Phase::kCommitting;
+  const store::RunKey key = slot.run->key();
+  // The entries have views into the run.
+  turn.commit.texts = std::move(turn.texts);
+  submit<store::CommitTurn>(
+      std::move(turn.commit),
+      [this, key, run = slot.run](Result<void> result, store::CommitTurn& done) {
+        turn_done(key, std::move(result), done);
+      });
+}
+
+void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::CommitTurn& commit) {
+  Slot* slot = find(key);
+  if (slot == nullptr || slot->phase != Phase::kCommitting ||
+      slot->run->row().epoch != commit.epoch) {
+    return;
+  }
+  if (!result) {
+    if (result.error().code == ErrorCode::kUnknownOutcome) {
+      read_again(*slot);
+      return;
+    }
+    report(result.error(), "writing a turn of run '" + slot->run->row().id + "'");
+    // Nothing of it was written, and nothing has left: the same turn is tried again.
+    auto again = std::make_shared<store::CommitTurn>(std::move(commit));
+    delayed_.push_back({back_off(), [this, key, run = slot->run, again] {
+                          submit<store::CommitTurn>(
+                              std::move(*again),
+                              [this, key, run](Result<void> second, store::CommitTurn& done) {
+                                turn_done(key, std::move(second), done);
+                              });
+                        }});
+    set_alarm();
+    return;
+  }
+  store_delay_ms_ = 0;
+  if (!commit.committed) {
+    {
+      const std::lock_guard<std::mutex> lock(figures_mutex_);
+      ++figures_.lost;
+    }
+    const std::string id = slot->run->row().id;
+    drop(key);
+    check_waiter(id);
+    return;
+  }
+  slot->run->committed(commit);
+  woken(commit.woken);
+  if (!commit.tasks.empty()) {
+    for (Queue& queue : queues_) {
+      queue.may_have_more = true;
+    }
+    for (const store::NewTask& task : commit.tasks) {
+      task_due_ms_ = std::min(task_due_ms_, task.due_ms);
+    }
+    set_alarm();
+    take_tasks();
+  }
+  if (!commit.children.empty() || (commit.ending && commit.ending->next)) {
+    claim_soon();
+  }
+  if (commit.ending) {
+    ended(*slot, commit);
+    return;
+  }
+  if (commit.released) {
+    if (commit.status == store::RunStatus::kBlocked) {
+      drop(key);
+    } else {
+      next_wake_ms_ = std::min(next_wake_ms_, commit.wake_ms);
+      park(*slot);
+      set_alarm();
+    }
+    return;
+  }
+  slot->phase = Phase::kIdle;
+  if (commit.release || slot->must_read_inbox) {
+    slot->must_read_inbox = false;
+    read_inbox(key);
+  }
+  if (options_.replay_every_turn && slot->saga == nullptr) {
+    read_again(*slot);
+    return;
+  }
+  process(*slot);
+}
+
+void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {
+  const store::Ending& ending = *commit.ending;
+  const replay::Entry* last = commit.entries.empty() ? nullptr : &commit.entries.back();
+  const std::string payload(slot.saga != nullptr ? std::string_view(slot.saga->payload)
+                            : last == nullptr    ? std::string_view()
+                                                 : last->payload);
+  if (ending.status == store::RunStatus::kCompensating) {
+    slot.phase = Phase::kIdle;
+    begin_saga(slot, ending.compensations, static_cast<std::uint8_t>(last->kind), payload);
+    return;
+  }
+  const std::string id = slot.run->row().id;
+  drop(slot.run->key());
+  if (ending.status != store::RunStatus::kRecurred) {
+    tell_waiters(id, {ending.status, payload});
+  }
+}
+
+// --- Memory --------------------------------------------------------------------------------------
+
+void EngineImpl::park(Slot& slot) {
+  const store::RunKey key = slot.run->key();
+  if (slot.deadline_ms != store::kNever) {
+    deadlines_.erase({slot.deadline_ms, key});
+    slot.deadline_ms = store::kNever;
+  }
+  if (options_.replay_every_turn) {
+    drop(key);
+    return;
+  }
+  slot.phase = Phase::kParked;
+  slot.bytes = slot.run->memory_bytes();
+  cache_bytes_ += slot.bytes;
+  slot.place = parked_.insert(parked_.end(), key);
+  shrink_cache();
+  if (claim_again_ && !is_claiming_) {
+    claim_soon();
+  }
+}
+
+void EngineImpl::unpark(Slot& slot) {
+  parked_.erase(slot.place);
+  cache_bytes_ -= slot.bytes;
+  slot.bytes = 0;
+}
+
+void EngineImpl::shrink_cache() {
+  while (cache_bytes_ > options_.cache_bytes && !parked_.empty()) {
+    drop(parked_.front());
+    const std::lock_guard<std::mutex> lock(figures_mutex_);
+    ++figures_.evictions;
+  }
+}
+
+void EngineImpl::drop(store::RunKey key) {
+  const auto found = slots_.find(key);
+  if (found == slots_.end()) {
+    return;
+  }
+  Slot& slot = found->second;
+  if (slot.phase == Phase::kParked) {
+    unpark(slot);
+  }
+  if (slot.deadline_ms != store::kNever) {
+    deadlines_.erase({slot.deadline_ms, key});
+  }
+  if (slot.saga != nullptr && slot.saga->stop != nullptr) {
+    slot.saga->stop->store(true);
+  }
+  slot.run->stop_attempts();
+  const auto named = slots_by_id_.find(slot.run->row().id);
+  if (named != slots_by_id_.end() && named->second == key) {
+    slots_by_id_.erase(named);
+  }
+  slots_.erase(found);
+  if (claim_again_ && !is_claiming_) {
+    claim_soon();
+  }
+}
+
+void EngineImpl::watch_deadline(Slot& slot) {
+  const std::int64_t next_ms = slot.run->next_due_ms(env_->now_ms());
+  if (next_ms == slot.deadline_ms) {
+    return;
+  }
+  const store::RunKey key = slot.run->key();
+  if (slot.deadline_ms != store::kNever) {
+    deadlines_.erase({slot.deadline_ms, key});
+  }
+  slot.deadline_ms = next_ms;
+  if (next_ms != store::kNever) {
+    deadlines_.emplace(next_ms, key);
+    set_alarm();
+  }
+}
+
+// --- What reaches a run --------------------------------------------------------------------------
+
+// From this process, while the run is held here.
+void EngineImpl::deliver(store::RunKey key, store::Arrival arrival) {
+  Slot* slot = find_held(key);
+  if (slot == nullptr) {
+    return;
+  }
+  slot->run->put(std::move(arrival));
+  process(*slot);
+}
+
+// A commit of ours gave these something to do.
+void EngineImpl::woken(const std::vector<store::RunKey>& runs) {
+  bool any_free = false;
+  for (const store::RunKey key : runs) {
+    Slot* slot = find_held(key);
+    if (slot == nullptr) {
+      any_free = true;
+    } else if (slot->phase == Phase::kIdle) {
+      read_inbox(key);
+    } else {
+      slot->must_read_inbox = true;
+    }
+  }
+  if (any_free) {
+    claim_soon();
+  }
+}
+
+void EngineImpl::read_inbox(store::RunKey key) {
+  post(Lane::kReader, [this, key] {
+    auto arrivals =
+        std::make_shared<Result<std::vector<store::Arrival>>>(store_->read_inbox_of(key));
+    post(Lane::kLoop, [this, key, arrivals] {
+      Slot* slot = find_held(key);
+      if (slot == nullptr) {
+        return;
+      }
+      if (!*arrivals) {
+        report(arrivals->error(), "reading the inbox of run '" + slot->run->row().id + "'");
+        delayed_.push_back({back_off(), [this, key] { read_inbox(key); }});
+        set_alarm();
+        return;
+      }
+      slot->run->put_all(std::move(**arrivals));
+      process(*slot);
+    });
+  });
+}
+
+// --- Operations ----------------------------------------------------------------------------------
+
+void EngineImpl::start_operations(Slot& slot) {
+  for (Operation* operation : slot.run->take_startable(env_->now_ms())) {
+    {
+      const std::lock_guard<std::mutex> lock(figures_mutex_);
+      ++figures_.operations;
+    }
+    if (operation->transact) {
+      slot.transactions.push_back(operation->id);
+    } else {
+      start_operation(slot, *operation);
+    }
+  }
+  begin_transaction(slot);
+  watch_deadline(slot);
+}
+
+void EngineImpl::start_operation(Slot& slot, Operation& operation) {
+  auto attempt = std::make_shared<OperationAttempt>(operation.stop);
+  attempt->run_id = slot.run->row().id;
+  attempt->type = operation.name;
+  attempt->key = operation.id;
+  attempt->attempt = operation.attempts + 1;
+  post(Lane::kActivity, [this, key = slot.run->key(), id = operation.id, number = operation.attempt,
+                         epoch = slot.run->row().epoch, body = operation.body, attempt] {
+    auto outcome = std::make_shared<ActivityOutcome>(body(*attempt));
+    post(
+        Lane::kLoop,
+        [this, key, id, number, epoch, outcome] {
+          operation_done(key, id, number, epoch, std::move(*outcome));
+        },
+        true);
+  });
+}
+
+void EngineImpl::operation_done(store::RunKey key, const std::string& id, std::uint64_t attempt,
+                                std::int64_t epoch, ActivityOutcome outcome) {
+  Slot* slot = find_held(key);
+  if (slot == nullptr || slot->run->row().epoch != epoch) {
+    return;
+  }
+  Operation* operation = slot->run->find_operation(id);
+  if (operation == nullptr || operation->state != Operation::State::kRunning ||
+      operation->attempt != attempt) {
+    return;  // It had taken too long.
+  }
+  if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
+    outcome.ok = false;
+    outcome.failure = {};
+    outcome.failure.type = "PayloadTooLarge";
+    outcome.failure.message = "the result of operation '" + operation->name + "' has " +
+                              std::to_string(outcome.result.size()) + " bytes; at most " +
+                              std::to_string(options_.payload_bytes_max) + " are allowed";
+    outcome.failure.is_final = true;
+  }
+  slot->run->finish_attempt(*operation, std::move(outcome), env_->now_ms(), env_->random());
+  process(*slot);
+}
+
+// The body runs inside of the transaction that records it. Until that is over, the run's machine is
+// not touched here.
+void EngineImpl::begin_transaction(Slot& slot) {
+  if (slot.phase != Phase::kIdle || slot.transactions.empty()) {
+    return;
+  }
+  const std::string id = slot.transactions.front();
+  slot.transactions.pop_front();
+  Operation* operation = slot.run->find_operation(id);
+  if (operation == nullptr || operation->state != Operation::State::kRunning) {
+    return;
+  }
+  slot.phase = Phase::kCommitting;
+  store::CommitTurn turn;
+  turn.run = slot.run->key();
+  turn.worker = slot.run->row().owner;
+  turn.epoch = slot.run->row().epoch;
+  turn.now_ms = env_->now_ms();
+  auto outcome = std::make_shared<ActivityOutcome>();
+  turn.inside = [this, run = slot.run, operation, outcome](
+                    void* native, store::CommitTurn& written) -> Result<void> {
+    *outcome = operation->transact(native);
+    if (outcome->ok && outcome->result.size() > options_.payload_bytes_max) {
+      outcome->ok = false;
+      outcome->failure.type = "PayloadTooLarge";
+      outcome->failure.message = "the result of transaction '" + operation->name + "' is too large";
+      outcome->failure.is_final = true;
+    }
+    if (!outcome->ok) {
+      return make_error(ErrorCode::kInvalidState, outcome->failure.message);
+    }
+    Turn recorded = run->record_transaction(*operation, outcome->result, written.now_ms);
+    written.entries = std::move(recorded.commit.entries);
+    written.consumed = std::move(recorded.commit.consumed);
+    written.texts = recorded.texts;
+    return {};
+  };
+  submit<store::CommitTurn>(
+      std::move(turn), [this, run = slot.run, key = slot.run->key(), id, outcome](
+                           Result<void> result, store::CommitTurn& done) {
+        Slot* slot = find(key);
+        if (slot == nullptr || slot->phase != Phase::kCommitting ||
+            slot->run->row().epoch != done.epoch) {
+          return;
+        }
+        if (!result) {
+          // The machine may be ahead of the log: start from the log again.
+          report(result.error(), "a transaction of run '" + slot->run->row().id + "'");
+          slot->run->forget_operation(id);
+          slot->transactions.clear();
+          delayed_.push_back({back_off(), [this, key] {
+                                if (Slot* again = find(key);
+                                    again != nullptr && again->phase == Phase::kCommitting) {
+                                  read_again(*again);
+                                }
+                              }});
+          set_alarm();
+          return;
+        }
+        if (done.refused) {
+          slot->phase = Phase::kIdle;
+          slot->run->finish_attempt(*slot->run->find_operation(id), std::move(*outcome),
+                                    env_->now_ms(), env_->random());
+          process(*slot);
+          return;
+        }
+        if (done.committed) {
+          slot->run->forget_operation(id);
+        }
+        turn_done(key, {}, done);
+      });
+}
+
+}  // namespace pawl::engine

@@ -1,0 +1,332 @@
+// The engine, part four: tasks of queues. Whatever happens to a task is a change of its row that
+// holds only if the row is still as it was seen.
+#include <algorithm>
+
+#include "engine/engine_impl.h"
+
+namespace pawl::engine {
+
+namespace {
+
+constexpr std::size_t kDueTasksLimit = 1000;
+
+Failure timeout_failure(std::string message) {
+  Failure failure;
+  failure.type = "Timeout";
+  failure.message = std::move(message);
+  return failure;
+}
+
+TaskOptions options_of(const store::TaskRow& row) {
+  const Result<TaskOptions> options = decode_task_options(row.options);
+  return options ? *options : TaskOptions{};
+}
+
+}  // namespace
+
+// One attempt of a task. Heartbeats go to the store by way of the loop.
+class EngineImpl::TaskAttempt final : public ActivityAttempt {
+ public:
+  TaskAttempt(EngineImpl& engine, store::TaskKey key) : engine_(engine), key_(key) {}
+
+  bool heartbeat(std::string_view details) override {
+    engine_.post(Lane::kLoop, [engine = &engine_, key = key_, text = std::string(details)] {
+      engine->heartbeat_task(key, text);
+    });
+    return !should_stop();
+  }
+  bool should_stop() const override { return stop_.load(); }
+  void stop() { stop_.store(true); }
+
+ private:
+  EngineImpl& engine_;
+  store::TaskKey key_;
+  std::atomic<bool> stop_ = false;
+};
+
+void EngineImpl::take_tasks() {
+  if (!started_ || stopping_ || activity_names_.empty()) {
+    return;
+  }
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    Queue& queue = queues_[i];
+    if (queue.is_taking || !queue.may_have_more || queue.running >= queue.options.concurrency) {
+      continue;
+    }
+    queue.is_taking = true;
+    queue.may_have_more = false;
+    beat();
+    store::TakeTasks take;
+    take.queue = queue.options.name;
+    take.types = activity_names_;
+    take.worker = worker_;
+    take.limit = queue.options.concurrency - queue.running;
+    take.now_ms = env_->now_ms();
+    submit<store::TakeTasks>(
+        std::move(take), [this, i](Result<void> result, store::TakeTasks& done) {
+          Queue& queue = queues_[i];
+          queue.is_taking = false;
+          if (!result) {
+            report(result.error(), "taking tasks from queue '" + queue.options.name + "'");
+            queue.may_have_more = true;
+            delayed_.push_back({back_off(), [this] { take_tasks(); }});
+            set_alarm();
+            return;
+          }
+          queue.may_have_more = queue.may_have_more || done.taken.size() == done.limit;
+          for (store::TaskRow& row : done.taken) {
+            task_due_ms_ = std::min(task_due_ms_, row.due_ms);
+            run_task(i, std::move(row));
+          }
+          set_alarm();
+        });
+  }
+}
+
+void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
+  const store::TaskKey key = row.key;
+  const ActivityType& type = activities_.find(row.type)->second;
+  auto attempt = std::make_shared<TaskAttempt>(*this, key);
+  attempt->run_id = row.run_id;
+  attempt->type = row.type;
+  attempt->input = row.has_input ? row.input : "null";
+  attempt->key = row.id;
+  attempt->attempt = row.attempt;
+  attempt->last_details = row.details;
+  ++queues_[queue].running;
+  {
+    const std::lock_guard<std::mutex> lock(figures_mutex_);
+    ++figures_.tasks;
+  }
+  RunningTask& running = running_tasks_[key];
+  running.options = options_of(row);
+  running.row = std::move(row);
+  running.queue = queue;
+  running.attempt = attempt;
+  post(Lane::kActivity, [this, key, body = type.body, attempt] {
+    auto outcome = std::make_shared<ActivityOutcome>(body(*attempt));
+    post(Lane::kLoop, [this, key, outcome] { task_done(key, std::move(*outcome)); }, true);
+  });
+}
+
+void EngineImpl::task_done(store::TaskKey key, ActivityOutcome outcome) {
+  const auto found = running_tasks_.find(key);
+  if (found == running_tasks_.end()) {
+    return;
+  }
+  const RunningTask running = std::move(found->second);
+  running_tasks_.erase(found);
+  Queue& queue = queues_[running.queue];
+  --queue.running;
+  queue.may_have_more = true;
+  if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
+    outcome.ok = false;
+    outcome.failure = {};
+    outcome.failure.type = "PayloadTooLarge";
+    outcome.failure.message = "the result of task '" + running.row.type + "' has " +
+                              std::to_string(outcome.result.size()) + " bytes; at most " +
+                              std::to_string(options_.payload_bytes_max) + " are allowed";
+    outcome.failure.is_final = true;
+  }
+  if (outcome.ok) {
+    end_task(running.row, replay::EntryKind::kTaskCompleted, std::move(outcome.result));
+  } else if (outcome.failure.is_cancelled) {
+    end_task(running.row, replay::EntryKind::kTaskCancelled, encode_failure(outcome.failure));
+  } else {
+    fail_task(running.row, running.options, outcome.failure, true);
+  }
+  take_tasks();
+}
+
+// `counts`: against the policy's attempts. A worker that died is not the activity's fault.
+void EngineImpl::fail_task(const store::TaskRow& row, const TaskOptions& options,
+                           const Failure& failure, bool counts) {
+  const std::int64_t now_ms = env_->now_ms();
+  const bool again =
+      !row.cancel_requested && (!counts || may_retry(options.retry, failure, row.attempt));
+  const std::int64_t next_ms =
+      now_ms + (counts ? retry_delay_ms(options.retry, failure, row.attempt, env_->random()) : 0);
+  if (!again || next_ms >= row.deadline_ms) {
+    end_task(
+        row,
+        row.cancel_requested ? replay::EntryKind::kTaskCancelled : replay::EntryKind::kTaskFailed,
+        encode_failure(failure));
+    return;
+  }
+  store::ChangeTask change;
+  change.task = row.key;
+  change.state = row.state;
+  change.attempt = row.attempt;
+  change.now_ms = now_ms;
+  change.next = store::TaskState::kDelayed;
+  change.due_ms = next_ms;
+  change.last_error = encode_failure(failure);
+  change_task(std::move(change));
+}
+
+void EngineImpl::end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload) {
+  store::ChangeTask change;
+  change.task = row.key;
+  change.state = row.state;
+  change.attempt = row.attempt;
+  change.now_ms = env_->now_ms();
+  store::NewArrival arrival;
+  arrival.kind = static_cast<std::uint8_t>(kind);
+  arrival.id = row.id;
+  arrival.has_payload = true;
+  arrival.payload = std::move(payload);
+  change.arrival = std::move(arrival);
+  if (const Slot* slot = find(row.run); slot != nullptr && slot->phase == Phase::kParked) {
+    change.claim_for = worker_;
+  }
+  change_task(std::move(change));
+}
+
+void EngineImpl::change_task(store::ChangeTask change) {
+  submit<store::ChangeTask>(
+      std::move(change), [this](Result<void> result, store::ChangeTask& done) {
+        if (!result) {
+          report(result.error(), "recording what became of a task");
+          auto again = std::make_shared<store::ChangeTask>(std::move(done));
+          delayed_.push_back({back_off(), [this, again] { change_task(std::move(*again)); }});
+          set_alarm();
+          return;
+        }
+        if (!done.changed) {
+          return;  // It timed out, or its run is closed.
+        }
+        if (done.next) {
+          task_due_ms_ = std::min(task_due_ms_, done.due_ms);
+          if (*done.next == store::TaskState::kReady) {
+            for (Queue& queue : queues_) {
+              queue.may_have_more = true;
+            }
+            take_tasks();
+          }
+          set_alarm();
+          return;
+        }
+        if (done.claim) {
+          take_over(*done.claim);
+        } else if (done.owner == worker_) {
+          store::Arrival arrival;
+          static_cast<store::NewArrival&>(arrival) = *done.arrival;
+          arrival.key = done.key;
+          arrival.run = done.run;
+          deliver(done.run, std::move(arrival));
+        } else if (done.owner == 0) {
+          claim_soon();
+        }
+      });
+}
+
+void EngineImpl::heartbeat_task(store::TaskKey key, std::string details) {
+  const auto found = running_tasks_.find(key);
+  if (found == running_tasks_.end()) {
+    return;
+  }
+  RunningTask& running = found->second;
+  const std::int64_t now_ms = env_->now_ms();
+  store::ChangeTask change;
+  change.task = key;
+  change.state = running.row.state;
+  change.attempt = running.row.attempt;
+  change.now_ms = now_ms;
+  change.next = store::TaskState::kRunning;
+  change.details = std::move(details);
+  change.due_ms = running.row.deadline_ms;
+  if (running.row.attempt_ms > 0) {
+    change.due_ms = std::min(change.due_ms, running.row.started_ms + running.row.attempt_ms);
+  }
+  if (running.row.heartbeat_ms > 0) {
+    change.due_ms = std::min(change.due_ms, now_ms + running.row.heartbeat_ms);
+  }
+  task_due_ms_ = std::min(task_due_ms_, change.due_ms);
+  submit<store::ChangeTask>(
+      std::move(change), [this, key](Result<void> result, store::ChangeTask& done) {
+        const auto again = running_tasks_.find(key);
+        if (result && again != running_tasks_.end() && (!done.changed || done.cancel_requested)) {
+          again->second.row.cancel_requested = done.cancel_requested;
+          again->second.attempt->stop();
+        }
+      });
+}
+
+void EngineImpl::stop_tasks() {
+  for (auto& [key, task] : running_tasks_) {
+    stop_task(task);
+  }
+}
+
+void EngineImpl::stop_task(RunningTask& task) { task.attempt->stop(); }
+
+void EngineImpl::look_at_due_tasks() {
+  if (is_looking_at_tasks_) {
+    return;
+  }
+  is_looking_at_tasks_ = true;
+  task_due_ms_ = store::kNever;
+  const std::int64_t now_ms = env_->now_ms();
+  post(Lane::kReader, [this, now_ms] {
+    std::int64_t next_due = store::kNever;
+    auto rows = std::make_shared<Result<std::vector<store::TaskRow>>>(
+        store_->due_tasks(now_ms, kDueTasksLimit, &next_due));
+    post(Lane::kLoop, [this, rows, next_due] {
+      is_looking_at_tasks_ = false;
+      if (!*rows) {
+        report(rows->error(), "looking for due tasks");
+        task_due_ms_ = back_off();
+        set_alarm();
+        return;
+      }
+      task_due_ms_ = std::min(task_due_ms_, next_due);
+      for (const store::TaskRow& row : **rows) {
+        due_task(row);
+      }
+      if ((*rows)->size() == kDueTasksLimit) {
+        task_due_ms_ = env_->now_ms() + 1;
+      }
+      set_alarm();
+    });
+  });
+}
+
+void EngineImpl::due_task(const store::TaskRow& row) {
+  const std::int64_t now_ms = env_->now_ms();
+  const TaskOptions options = options_of(row);
+  Failure failure = timeout_failure("task '" + row.type + "' was not done in " +
+                                    std::to_string(options.total_timeout_ms) + " ms");
+  if (row.deadline_ms <= now_ms) {
+    failure.is_final = true;
+  } else if (row.state == store::TaskState::kDelayed) {
+    store::ChangeTask change;
+    change.task = row.key;
+    change.state = row.state;
+    change.attempt = row.attempt;
+    change.now_ms = now_ms;
+    change.next = store::TaskState::kReady;
+    change.due_ms = row.deadline_ms;
+    if (options.wait_timeout_ms > 0) {
+      change.due_ms = std::min(change.due_ms, now_ms + options.wait_timeout_ms);
+    }
+    change_task(std::move(change));
+    return;
+  } else if (row.state == store::TaskState::kReady) {
+    failure = timeout_failure("nobody took task '" + row.type + "' from queue '" + row.queue +
+                              "' in " + std::to_string(options.wait_timeout_ms) + " ms");
+    failure.is_final = true;
+  } else if (row.attempt_ms > 0 && row.started_ms + row.attempt_ms <= now_ms) {
+    failure = timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
+                              "' took longer than " + std::to_string(row.attempt_ms) + " ms");
+  } else {
+    failure =
+        timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
+                        "' gave no sign of life for " + std::to_string(row.heartbeat_ms) + " ms");
+  }
+  if (const auto running = running_tasks_.find(row.key); running != running_tasks_.end()) {
+    running->second.attempt->stop();
+  }
+  fail_task(row, options, failure, true);
+}
+
+}  // namespace pawl::engine

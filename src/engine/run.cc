@@ -1,0 +1,809 @@
+#include "engine/run.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace pawl::engine {
+
+namespace {
+
+using replay::CommandKind;
+using replay::EntryKind;
+using store::kNever;
+
+std::uint8_t number_of(EntryKind kind) { return static_cast<std::uint8_t>(kind); }
+
+std::int64_t add_time(std::int64_t time_ms, std::int64_t duration_ms) {
+  return duration_ms >= kNever - time_ms ? kNever - 1 : time_ms + duration_ms;
+}
+
+store::NewArrival make_arrival(EntryKind kind, std::string_view id, std::int64_t due_ms) {
+  store::NewArrival arrival;
+  arrival.kind = number_of(kind);
+  arrival.id = id;
+  arrival.due_ms = due_ms;
+  return arrival;
+}
+
+store::NewTask make_task(const replay::Entry& entry) {
+  const Result<TaskOptions> decoded = decode_task_options(entry.extra);
+  const TaskOptions options = decoded ? *decoded : TaskOptions{};
+  store::NewTask task;
+  task.id = entry.id;
+  task.type = entry.name;
+  task.queue = options.queue;
+  task.priority = options.priority;
+  task.input = entry.payload;
+  task.has_input = entry.has_payload;
+  task.options = entry.extra;
+  task.attempt_ms = options.attempt_timeout_ms;
+  task.heartbeat_ms = options.heartbeat_timeout_ms;
+  if (options.total_timeout_ms > 0) {
+    task.deadline_ms = add_time(entry.time_ms, options.total_timeout_ms);
+  }
+  task.due_ms = task.deadline_ms;
+  if (options.wait_timeout_ms > 0) {
+    task.due_ms = std::min(task.due_ms, add_time(entry.time_ms, options.wait_timeout_ms));
+  }
+  return task;
+}
+
+store::CompensationRow make_compensation(const replay::Log& log, replay::RecordId id,
+                                         std::size_t position) {
+  const replay::Record& record = log[id];
+  store::CompensationRow row;
+  row.position = static_cast<std::uint32_t>(position);
+  row.name = log.name(record);
+  row.input = record.payload.view();
+  row.has_input = record.has_payload;
+  return row;
+}
+
+store::RunStatus status_for(EntryKind end) {
+  switch (end) {
+    case EntryKind::kWorkflowCompleted:
+      return store::RunStatus::kCompleted;
+    case EntryKind::kWorkflowCancelled:
+      return store::RunStatus::kCancelled;
+    case EntryKind::kWorkflowRecurred:
+      return store::RunStatus::kRecurred;
+    default:
+      return store::RunStatus::kFailed;
+  }
+}
+
+bool is_end(EntryKind kind) { return replay::traits(kind).role == replay::EntryRole::kEnd; }
+
+}  // namespace
+
+std::optional<store::NewArrival> arrival_for_parent(const store::Parent& parent, EntryKind end,
+                                                    std::string_view payload) {
+  if (parent.run == 0 || end == EntryKind::kWorkflowRecurred) {
+    return std::nullopt;
+  }
+  EntryKind kind = EntryKind::kChildWorkflowFailed;
+  if (end == EntryKind::kWorkflowCompleted) {
+    kind = EntryKind::kChildWorkflowCompleted;
+  } else if (end == EntryKind::kWorkflowCancelled) {
+    kind = EntryKind::kChildWorkflowCancelled;
+  }
+  store::NewArrival arrival = make_arrival(kind, parent.command, 0);
+  arrival.has_payload = !payload.empty();
+  arrival.payload = payload;
+  return arrival;
+}
+
+Run::Run(const store::RunRow& row, const Definition* definition)
+    : row_(row), definition_(definition) {
+  id_ = row.id;
+  number_ = row.number;
+  kind_ = row.kind;
+  uuid_ = row.uuid;
+}
+
+Run::~Run() {
+  stop_attempts();
+  unload();
+}
+
+// --- Loading -------------------------------------------------------------------------------------
+
+Result<void> Run::load(replay::Log log, std::string_view input) {
+  PAWL_CHECK(program_ == nullptr);
+  replay::RunInfo info;
+  info.run_id = row_.uuid;
+  info.matching = definition_->matching;
+  info.started_at_ms = row_.created_ms;
+  info.definition_then = row_.definition;
+  info.definition_now = definition_->fingerprint;
+  committed_seq_ = log.last_seq();
+  PAWL_TRY_ASSIGN(owned_machine_, replay::Machine::create(std::move(info), std::move(log)));
+  machine_ = owned_machine_.get();
+  definition_written_ =
+      definition_->fingerprint.empty() || row_.definition == definition_->fingerprint;
+  started_ = false;
+  program_ = definition_->create(*this, input);
+  return {};
+}
+
+void Run::unload() {
+  program_.reset();  // First: destructors in the code may look at the machine.
+  owned_machine_.reset();
+  machine_ = nullptr;
+  for (const store::ArrivalKey key : given_) {
+    not_given_.emplace(inbox_.at(key).due_ms, key);
+  }
+  given_.clear();
+  // The code will ask for them again, and find what has become of them.
+  for (auto& [id, operation] : operations_) {
+    operation.future = 0;
+  }
+  sends_.clear();
+}
+
+std::size_t Run::memory_bytes() const {
+  std::size_t bytes = sizeof(Run) + 512;
+  if (program_ != nullptr) {
+    bytes += program_->memory_bytes() + owned_machine_->memory_bytes() + sizeof(replay::Machine);
+  }
+  for (const auto& [key, arrival] : inbox_) {
+    bytes += sizeof(arrival) + arrival.payload.size();
+  }
+  return bytes + operations_.size() * sizeof(Operation);
+}
+
+// --- What reaches the run ------------------------------------------------------------------------
+
+void Run::put(store::Arrival arrival) {
+  const store::ArrivalKey key = arrival.key;
+  const auto [found, is_new] = inbox_.try_emplace(key, std::move(arrival));
+  if (!is_new) {
+    return;
+  }
+  const store::Arrival& kept = found->second;
+  if (kept.kind != store::kRetryOperation) {
+    not_given_.emplace(kept.due_ms, key);
+  }
+  if (kept.due_ms > 0) {
+    by_id_[{kept.kind, kept.id.empty() ? kept.location : kept.id}] = key;
+  }
+}
+
+void Run::take_out(store::ArrivalKey key) {
+  const auto found = inbox_.find(key);
+  if (found == inbox_.end()) {
+    return;
+  }
+  const store::Arrival& arrival = found->second;
+  const auto named =
+      by_id_.find({arrival.kind, arrival.id.empty() ? arrival.location : arrival.id});
+  if (named != by_id_.end() && named->second == key) {
+    by_id_.erase(named);
+  }
+  not_given_.erase({arrival.due_ms, key});
+  given_.erase(key);
+  inbox_.erase(found);
+}
+
+void Run::put_all(std::vector<store::Arrival> arrivals) {
+  for (store::Arrival& arrival : arrivals) {
+    put(std::move(arrival));
+  }
+}
+
+bool Run::has_work(std::int64_t now_ms) const {
+  if (!started_ || has_undelivered_ || !recorded_.empty() || !retry_rows_.empty() ||
+      !definition_written_) {
+    return true;
+  }
+  return !not_given_.empty() && not_given_.begin()->first <= now_ms;
+}
+
+std::int64_t Run::next_due_ms(std::int64_t now_ms) const {
+  std::int64_t next = kNever;
+  if (const auto later = not_given_.upper_bound({now_ms, kNever}); later != not_given_.end()) {
+    next = later->first;
+  }
+  for (const auto* dues : {&retry_dues_, &limit_dues_}) {
+    next = dues->empty() ? next : std::min(next, dues->begin()->first);
+  }
+  return next;
+}
+
+// --- Turns ---------------------------------------------------------------------------------------
+
+store::CommitTurn Run::new_commit(std::int64_t now_ms) const {
+  store::CommitTurn commit;
+  commit.run = row_.key;
+  commit.worker = row_.owner;
+  commit.epoch = row_.epoch;
+  commit.now_ms = now_ms;
+  return commit;
+}
+
+Turn Run::take_turn(std::int64_t now_ms) {
+  Turn turn;
+  turn.commit = new_commit(now_ms);
+  turn.texts = std::make_shared<std::deque<replay::Log::EntryTexts>>();
+  has_undelivered_ = false;
+  machine_->set_time(now_ms);
+  give_arrivals(now_ms, turn.commit);
+  turn.commit.arrivals = retry_rows_;
+  turn.commit.consumed.insert(turn.commit.consumed.end(), used_rows_.begin(), used_rows_.end());
+  drive(turn.commit);
+  if (machine_->violation()) {
+    turn.commit = {};
+    turn.disagreed = true;
+    return turn;
+  }
+  add_batch(turn);
+  if (!definition_written_) {
+    // The whole of the log was replayed by this turn, and code and history agree.
+    turn.commit.definition = definition_->fingerprint;
+  }
+  if (!turn.commit.ending) {
+    add_release(now_ms, turn.commit);
+  }
+  const store::CommitTurn& commit = turn.commit;
+  turn.has_changes = !commit.entries.empty() || !commit.consumed.empty() ||
+                     !commit.arrivals.empty() || commit.release || commit.definition.has_value();
+  return turn;
+}
+
+void Run::give_arrivals(std::int64_t now_ms, store::CommitTurn& commit) {
+  while (!not_given_.empty() && not_given_.begin()->first <= now_ms) {
+    const store::ArrivalKey key = not_given_.begin()->second;
+    not_given_.erase(not_given_.begin());
+    const store::Arrival& arrival = inbox_.at(key);
+    replay::Entry entry;
+    entry.kind = static_cast<EntryKind>(arrival.kind);
+    entry.time_ms = now_ms;
+    entry.id = arrival.id;
+    entry.location = arrival.location;
+    entry.name = arrival.name;
+    entry.has_payload = arrival.has_payload;
+    entry.payload = arrival.payload;
+    entry.extra = arrival.extra;
+    const Result<bool> taken = machine_->arrive(entry, static_cast<std::uint64_t>(key));
+    if (taken && *taken) {
+      given_.insert(key);
+    } else {
+      commit.consumed.push_back(key);
+    }
+  }
+}
+
+// True if there was something. What the code has not asked for again stays.
+bool Run::record_outcomes() {
+  bool any = false;
+  std::vector<std::string> left;
+  for (std::string& id : recorded_) {
+    const auto found = operations_.find(id);
+    Operation& operation = found->second;
+    if (operation.future == 0) {
+      left.push_back(std::move(id));
+      continue;
+    }
+    any = true;
+    const Result<void> done =
+        machine_->complete_operation(operation.future, operation.outcome, operation.payload);
+    if (!done && done.error().code == ErrorCode::kLimitExceeded) {
+      Failure failure;
+      failure.type = "PayloadTooLarge";
+      failure.message = done.error().message;
+      static_cast<void>(machine_->complete_operation(operation.future, replay::OutcomeKind::kFailed,
+                                                     encode_failure(failure)));
+    }
+    --busy_operations_;
+    operations_.erase(found);
+  }
+  recorded_ = std::move(left);
+  return any;
+}
+
+void Run::drive(store::CommitTurn& commit) {
+  if (!started_) {
+    started_ = true;
+    program_->start();
+  }
+  while (!machine_->violation() && !finish_if_ended()) {
+    const bool any_sends = record_sends(commit);
+    if (record_outcomes() || any_sends) {
+      continue;
+    }
+    const Result<std::optional<replay::Delivery>> delivery = machine_->next_delivery();
+    if (!delivery || !*delivery) {
+      break;
+    }
+    note_delivery(**delivery, commit);
+    const std::vector<replay::AwaitId> woken = machine_->woken();
+    for (const replay::AwaitId await : woken) {
+      program_->resume(await);
+      if (machine_->violation() || program_->end()) {
+        break;
+      }
+    }
+  }
+}
+
+bool Run::finish_if_ended() {
+  const std::optional<ProgramEnd> end = program_->end();
+  if (!end) {
+    return false;
+  }
+  if (!machine_->is_finished() && !machine_->violation()) {
+    const Result<void> finished = machine_->finish(end->kind, end->payload);
+    if (!finished && !machine_->violation()) {
+      Failure failure;
+      failure.type = "PayloadTooLarge";
+      failure.message = finished.error().message;
+      static_cast<void>(machine_->finish(EntryKind::kWorkflowFailed, encode_failure(failure)));
+    }
+  }
+  return true;
+}
+
+// A signal to another run is recorded and sent by the same commit, so it needs no attempts.
+bool Run::record_sends(store::CommitTurn& commit) {
+  if (sends_.empty()) {
+    return false;
+  }
+  for (SendCall& call : sends_) {
+    call.outgoing.dedupe = machine_->command_id(call.future);
+    if (machine_->complete_operation(call.future, replay::OutcomeKind::kValue, "null")) {
+      commit.outgoing.push_back(std::move(call.outgoing));
+    }
+  }
+  sends_.clear();
+  return true;
+}
+
+// What waited with a deadline and came in time does not need the deadline any more.
+void Run::note_delivery(const replay::Delivery& delivery, store::CommitTurn& commit) {
+  if (delivery.seq <= committed_seq_ || delivery.future == 0) {
+    return;
+  }
+  const replay::RecordId record = machine_->record_of(delivery.future);
+  if (record == replay::kNoRecord) {
+    return;
+  }
+  const replay::Log& log = machine_->log();
+  if (log[record].number <= 0) {
+    return;
+  }
+  if (delivery.kind == EntryKind::kSignalReceived) {
+    withdraw(commit, number_of(EntryKind::kSignalTimedOut), log.location(log[record]).to_string());
+  } else if (delivery.kind == EntryKind::kPromiseResolved ||
+             delivery.kind == EntryKind::kPromiseRejected) {
+    withdraw(commit, number_of(EntryKind::kPromiseTimedOut), log.id_text(log[record]));
+  }
+}
+
+void Run::withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id) {
+  const auto is_it = [&](const store::NewArrival& arrival) {
+    return arrival.kind == kind && (arrival.id == id || arrival.location == id);
+  };
+  if (std::erase_if(commit.arrivals, is_it) == 0) {
+    commit.withdrawn.emplace_back(kind, id);
+  }
+}
+
+void Run::add_batch(Turn& turn) {
+  store::CommitTurn& commit = turn.commit;
+  const replay::Batch batch = machine_->take_new();
+  const replay::Log& log = machine_->log();
+  commit.entries.reserve(batch.last - batch.first);
+  for (replay::RecordId id = batch.first; id < batch.last; ++id) {
+    turn.texts->emplace_back();
+    commit.entries.push_back(log.entry(id, turn.texts->back()));
+    add_effects(id, commit.entries.back(), commit);
+  }
+  commit.forgotten = batch.forgotten;
+  for (const auto* tokens : {&batch.consumed, &batch.dropped}) {
+    for (const std::uint64_t token : *tokens) {
+      commit.consumed.push_back(static_cast<store::ArrivalKey>(token));
+    }
+  }
+}
+
+void Run::add_effects(replay::RecordId id, const replay::Entry& entry, store::CommitTurn& commit) {
+  switch (entry.kind) {
+    case EntryKind::kTaskScheduled:
+      commit.tasks.push_back(make_task(entry));
+      break;
+    case EntryKind::kTimerStarted:
+      commit.arrivals.push_back(
+          make_arrival(EntryKind::kTimerFired, entry.id, add_time(entry.time_ms, entry.number)));
+      break;
+    case EntryKind::kPromiseCreated:
+      commit.promises.emplace_back(entry.id);
+      if (entry.number > 0) {
+        commit.arrivals.push_back(make_arrival(EntryKind::kPromiseTimedOut, entry.id,
+                                               add_time(entry.time_ms, entry.number)));
+      }
+      break;
+    case EntryKind::kSignalAwaited: {
+      const replay::FutureId wait = machine_->log()[id].future;
+      if (entry.number > 0 && !machine_->outcome(wait)->is_complete) {
+        store::NewArrival arrival =
+            make_arrival(EntryKind::kSignalTimedOut, "", add_time(entry.time_ms, entry.number));
+        arrival.location = entry.location;
+        commit.arrivals.push_back(std::move(arrival));
+      }
+      break;
+    }
+    case EntryKind::kChildWorkflowInitiated: {
+      const Result<ChildOptions> decoded = decode_child_options(entry.extra);
+      store::NewRun child;
+      child.id = entry.name;
+      child.kind = entry.child_kind;
+      child.uuid = uuid5(row_.uuid, std::string(entry.id) + ":run");
+      child.input = entry.has_payload ? entry.payload : "null";
+      child.parent = {row_.key, std::string(entry.id), store::ParentClose::kCancel};
+      if (decoded) {
+        child.parent.close = static_cast<store::ParentClose>(decoded->parent_close);
+        for (const auto& [name, value] : decoded->tags) {
+          child.tags.push_back({name, value});
+        }
+      }
+      commit.children.push_back(std::move(child));
+      break;
+    }
+    case EntryKind::kTaskCancelRequested:
+      commit.cancelled_tasks.emplace_back(entry.id);
+      break;
+    case EntryKind::kTimerCancelRequested:
+      withdraw(commit, number_of(EntryKind::kTimerFired), entry.id);
+      commit.arrivals.push_back(make_arrival(EntryKind::kTimerCancelled, entry.id, 0));
+      break;
+    default:
+      if (is_end(entry.kind)) {
+        add_end(entry, commit);
+      }
+      break;
+  }
+}
+
+std::vector<store::CompensationRow> Run::recorded_compensations() const {
+  std::vector<store::CompensationRow> rows;
+  for (const replay::RecordId id : machine_->compensations()) {
+    rows.push_back(make_compensation(machine_->log(), id, rows.size()));
+  }
+  return rows;
+}
+
+void Run::add_end(const replay::Entry& entry, store::CommitTurn& commit) {
+  store::Ending ending;
+  ending.status = status_for(entry.kind);
+  if (entry.kind == EntryKind::kWorkflowRecurred) {
+    store::NewRun next;
+    next.id = row_.id;
+    next.kind = row_.kind;
+    next.uuid = uuid5(row_.uuid, "recur");
+    next.input = entry.has_payload ? entry.payload : "null";
+    next.definition = definition_->fingerprint;
+    next.parent = row_.parent;
+    ending.next = std::move(next);
+    const replay::Log& log = machine_->log();
+    for (const replay::RecordId id : machine_->unconsumed_signals()) {
+      const replay::Record& record = log[id];
+      store::NewArrival signal = make_arrival(EntryKind::kSignalReceived, "", 0);
+      signal.name = log.name(record);
+      signal.has_payload = record.has_payload;
+      signal.payload = record.payload.view();
+      signal.extra = log.extra(record);
+      ending.signals.push_back(std::move(signal));
+    }
+  } else {
+    ending.for_parent = arrival_for_parent(row_.parent, entry.kind, entry.payload);
+    if (entry.kind != EntryKind::kWorkflowCompleted) {
+      ending.compensations = recorded_compensations();
+    }
+    if (!ending.compensations.empty()) {
+      ending.goal = ending.status;
+      ending.status = store::RunStatus::kCompensating;
+      ending.for_parent.reset();
+    }
+  }
+  commit.ending = std::move(ending);
+}
+
+bool Run::is_quiet() const { return busy_operations_ == 0; }
+
+void Run::add_release(std::int64_t now_ms, store::CommitTurn& commit) {
+  if (!is_quiet() || (!retry_dues_.empty() && retry_dues_.begin()->first <= now_ms)) {
+    return;
+  }
+  std::sort(commit.consumed.begin(), commit.consumed.end());
+  std::set_difference(given_.begin(), given_.end(), commit.consumed.begin(), commit.consumed.end(),
+                      std::back_inserter(commit.kept));
+  commit.release = true;
+  commit.status = store::RunStatus::kWaiting;
+  commit.waiting_for = waiting_for();
+}
+
+std::string Run::waiting_for() const {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  std::size_t count = 0;
+  for (const replay::FutureId future : machine_->blocked_on()) {
+    if (++count > kShown) {
+      continue;
+    }
+    const replay::RecordId record = machine_->record_of(future);
+    const CommandKind kind = machine_->kind_of(future);
+    text += (text.empty() ? "" : ", ") + std::string(replay::step_name(kind));
+    std::string name(machine_->command_name(future));
+    if (name.empty() && record != replay::kNoRecord) {
+      const replay::Log& log = machine_->log();
+      name = log[record].id_is_binary ? "" : log.id_text(log[record]);
+    }
+    text += name.empty() ? "" : " " + name;
+  }
+  if (count > kShown) {
+    text += " and " + std::to_string(count - kShown) + " more";
+  }
+  return text;
+}
+
+Turn Run::refuse(std::int64_t now_ms) {
+  PAWL_CHECK(machine_->violation().has_value());
+  const replay::Violation& violation = *machine_->violation();
+  const bool is_same_code =
+      !definition_->fingerprint.empty() && row_.definition == definition_->fingerprint;
+  if (!is_same_code) {
+    return block(now_ms, violation.render());
+  }
+  Failure failure;
+  failure.type = "DETERMINISM_VIOLATION";
+  failure.message = violation.render();
+  Turn turn;
+  turn.has_changes = true;
+  turn.commit = new_commit(now_ms);
+  turn.commit.reason = failure.message;
+  turn.texts = std::make_shared<std::deque<replay::Log::EntryTexts>>();
+  turn.texts->emplace_back();
+  turn.texts->back().id = encode_failure(failure);  // Keeps the payload alive.
+  replay::Entry end;
+  end.kind = EntryKind::kWorkflowFailed;
+  end.seq = committed_seq_ + 1;
+  end.time_ms = now_ms;
+  end.has_payload = true;
+  end.payload = turn.texts->back().id;
+  turn.commit.entries.push_back(end);
+  // What history says was registered is undone, however far this replay came.
+  store::Ending ending;
+  ending.status = store::RunStatus::kFailed;
+  const replay::Log& log = machine_->log();
+  for (replay::RecordId id = 0; id < log.loaded_count(); ++id) {
+    if (log[id].kind == EntryKind::kCompensationRegistered) {
+      ending.compensations.push_back(make_compensation(log, id, ending.compensations.size()));
+    }
+  }
+  if (ending.compensations.empty()) {
+    ending.for_parent = arrival_for_parent(row_.parent, end.kind, end.payload);
+  } else {
+    ending.goal = ending.status;
+    ending.status = store::RunStatus::kCompensating;
+  }
+  turn.commit.ending = std::move(ending);
+  return turn;
+}
+
+Turn Run::block(std::int64_t now_ms, std::string reason) const {
+  Turn turn;
+  turn.has_changes = true;
+  turn.commit = new_commit(now_ms);
+  turn.commit.release = true;
+  turn.commit.status = store::RunStatus::kBlocked;
+  turn.commit.reason = std::move(reason);
+  for (const auto& [key, arrival] : inbox_) {
+    turn.commit.kept.push_back(key);
+  }
+  return turn;
+}
+
+void Run::committed(store::CommitTurn& commit) {
+  if (!commit.entries.empty()) {
+    committed_seq_ = commit.entries.back().seq;
+  }
+  for (const store::ArrivalKey key : commit.consumed) {
+    take_out(key);
+  }
+  for (const auto& [kind, id] : commit.withdrawn) {
+    if (const auto found = by_id_.find({kind, id}); found != by_id_.end()) {
+      take_out(found->second);
+    }
+  }
+  for (std::size_t i = 0; i < commit.arrivals.size() && i < commit.arrival_keys.size(); ++i) {
+    store::Arrival arrival;
+    static_cast<store::NewArrival&>(arrival) = std::move(commit.arrivals[i]);
+    arrival.key = commit.arrival_keys[i];
+    arrival.run = row_.key;
+    if (arrival.kind == store::kRetryOperation) {
+      if (Operation* operation = find_operation(arrival.id)) {
+        operation->row = arrival.key;
+      }
+    }
+    put(std::move(arrival));
+  }
+  put_all(std::move(commit.bounced));
+  retry_rows_.clear();
+  used_rows_.clear();
+  if (commit.definition) {
+    row_.definition = *commit.definition;
+    definition_written_ = true;
+  }
+}
+
+// --- Operations ----------------------------------------------------------------------------------
+
+Operation* Run::find_operation(std::string_view id) {
+  const auto found = operations_.find(id);
+  return found == operations_.end() ? nullptr : &found->second;
+}
+
+Operation& Run::add_operation(replay::FutureId future, RetryPolicy retry) {
+  const std::string id = machine_->command_id(future);
+  const auto [found, is_new] = operations_.try_emplace(id);
+  Operation& operation = found->second;
+  operation.future = future;
+  operation.retry = std::move(retry);
+  if (!is_new) {
+    if (operation.state == Operation::State::kNew) {
+      new_operations_.push_back(id);
+    }
+    return operation;  // From before a replay.
+  }
+  operation.id = id;
+  operation.name = machine_->command_name(future);
+  ++busy_operations_;
+  if (const auto row = by_id_.find({store::kRetryOperation, id}); row != by_id_.end()) {
+    const store::Arrival& retry_row = inbox_.at(row->second);
+    operation.attempts = static_cast<std::uint32_t>(retry_row.number);
+    operation.row = retry_row.key;
+    wait_until(operation, retry_row.due_ms);
+  } else {
+    new_operations_.push_back(id);
+  }
+  return operation;
+}
+
+void Run::wait_until(Operation& operation, std::int64_t due_ms) {
+  operation.state = Operation::State::kWaiting;
+  operation.due_ms = due_ms;
+  retry_dues_.emplace(due_ms, operation.id);
+  --busy_operations_;
+}
+
+void Run::execute(replay::FutureId future, ActivityBody body, RetryPolicy retry,
+                  std::int64_t timeout_ms) {
+  Operation& operation = add_operation(future, std::move(retry));
+  operation.body = std::move(body);
+  operation.timeout_ms = timeout_ms;
+}
+
+void Run::transact(replay::FutureId future, TransactBody body, RetryPolicy retry) {
+  add_operation(future, std::move(retry)).transact = std::move(body);
+}
+
+void Run::send(replay::FutureId future, std::string run_id, std::string signal, std::string payload,
+               std::string extra) {
+  SendCall call;
+  call.future = future;
+  call.outgoing.run_id = std::move(run_id);
+  call.outgoing.arrival = make_arrival(EntryKind::kSignalReceived, "", 0);
+  call.outgoing.arrival.name = std::move(signal);
+  call.outgoing.arrival.has_payload = true;
+  call.outgoing.arrival.payload = std::move(payload);
+  call.outgoing.arrival.extra = std::move(extra);
+  sends_.push_back(std::move(call));
+}
+
+std::vector<Operation*> Run::take_startable(std::int64_t now_ms) {
+  std::vector<Operation*> startable;
+  const auto start = [&](Operation& operation) {
+    operation.state = Operation::State::kRunning;
+    ++operation.attempt;
+    operation.stop = std::make_shared<std::atomic<bool>>(false);
+    if (operation.timeout_ms > 0) {
+      operation.due_ms = add_time(now_ms, operation.timeout_ms);
+      limit_dues_.emplace(operation.due_ms, operation.id);
+    }
+    startable.push_back(&operation);
+  };
+  for (auto due = retry_dues_.begin(); due != retry_dues_.end() && due->first <= now_ms;) {
+    Operation& operation = operations_.find(due->second)->second;
+    if (operation.future == 0) {
+      ++due;  // The code has not asked for it again.
+      continue;
+    }
+    due = retry_dues_.erase(due);
+    ++busy_operations_;
+    start(operation);
+  }
+  for (const std::string& id : new_operations_) {
+    Operation* operation = find_operation(id);
+    if (operation != nullptr && operation->state == Operation::State::kNew &&
+        operation->future != 0) {
+      start(*operation);
+    }
+  }
+  new_operations_.clear();
+  return startable;
+}
+
+void Run::finish_attempt(Operation& operation, ActivityOutcome outcome, std::int64_t now_ms,
+                         std::uint64_t random) {
+  if (operation.timeout_ms > 0) {
+    limit_dues_.erase({operation.due_ms, operation.id});
+  }
+  ++operation.attempts;
+  if (operation.row != 0) {
+    used_rows_.push_back(operation.row);
+    operation.row = 0;
+  }
+  if (!outcome.ok && may_retry(operation.retry, outcome.failure, operation.attempts)) {
+    const std::int64_t delay_ms =
+        retry_delay_ms(operation.retry, outcome.failure, operation.attempts, random);
+    wait_until(operation, add_time(now_ms, std::max<std::int64_t>(delay_ms, 1)));
+    store::NewArrival row;
+    row.kind = store::kRetryOperation;
+    row.id = operation.id;
+    row.due_ms = operation.due_ms;
+    row.number = operation.attempts;
+    row.has_payload = true;
+    row.payload = encode_failure(outcome.failure);
+    retry_rows_.push_back(std::move(row));
+    return;
+  }
+  operation.state = Operation::State::kRecorded;
+  operation.outcome = outcome.ok ? replay::OutcomeKind::kValue : replay::OutcomeKind::kFailed;
+  operation.payload = outcome.ok ? std::move(outcome.result) : encode_failure(outcome.failure);
+  recorded_.push_back(operation.id);
+}
+
+void Run::time_out_attempts(std::int64_t now_ms, std::uint64_t random) {
+  while (!limit_dues_.empty() && limit_dues_.begin()->first <= now_ms) {
+    Operation& operation = operations_.find(limit_dues_.begin()->second)->second;
+    operation.stop->store(true);
+    ActivityOutcome outcome;
+    outcome.ok = false;
+    outcome.failure.type = "Timeout";
+    outcome.failure.message = "operation '" + operation.name + "' took longer than " +
+                              std::to_string(operation.timeout_ms) + " ms";
+    finish_attempt(operation, std::move(outcome), now_ms, random);
+  }
+}
+
+Turn Run::record_transaction(Operation& operation, std::string result, std::int64_t now_ms) {
+  Turn turn;
+  turn.commit = new_commit(now_ms);
+  turn.texts = std::make_shared<std::deque<replay::Log::EntryTexts>>();
+  machine_->set_time(now_ms);
+  if (operation.row != 0) {
+    turn.commit.consumed.push_back(operation.row);
+  }
+  PAWL_CHECK(machine_->complete_operation(operation.future, replay::OutcomeKind::kValue, result)
+                 .has_value());
+  add_batch(turn);
+  turn.has_changes = true;
+  return turn;
+}
+
+void Run::forget_operation(std::string_view id) {
+  has_undelivered_ = true;
+  operations_.erase(operations_.find(id));
+  --busy_operations_;
+}
+
+void Run::stop_attempts() {
+  for (auto& [id, operation] : operations_) {
+    if (operation.state == Operation::State::kRunning) {
+      operation.stop->store(true);
+    }
+  }
+}
+
+}  // namespace pawl::engine

@@ -1,0 +1,176 @@
+// Run: one run in memory: its machine, its code, what waits to be delivered, and the operations
+// that it has going. It takes turns and says what is to be committed; when and where that happens
+// is the engine's matter. Used on the loop.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/program.h"
+#include "store/store.h"
+
+namespace pawl::engine {
+
+// An operation that the code has opened and that has no outcome yet.
+struct Operation {
+  enum class State : std::uint8_t {
+    kNew,       // To be started when all that led to it is durable.
+    kRunning,   // An attempt is under way.
+    kWaiting,   // The next attempt is due later; that is in the inbox, too.
+    kRecorded,  // Its outcome waits for the next turn.
+  };
+
+  std::string id;
+  std::string name;
+  replay::FutureId future = 0;
+  ActivityBody body;
+  RunHost::TransactBody transact;  // If set, instead of `body`.
+  RetryPolicy retry;
+  std::int64_t timeout_ms = 0;
+  State state = State::kNew;
+  std::uint32_t attempts = 0;  // Failed so far.
+  std::int64_t due_ms = 0;     // kWaiting: of the next one. kRunning: when it has taken too long.
+  store::ArrivalKey row = 0;   // Of its kRetryOperation.
+  std::uint64_t attempt = 0;   // Number of the one that runs.
+  std::shared_ptr<std::atomic<bool>> stop;  // kRunning: asks it to stop.
+  replay::OutcomeKind outcome{};            // kRecorded.
+  std::string payload;
+};
+
+// What a turn came to. Views in `commit` point into `texts` and into the run.
+struct Turn {
+  store::CommitTurn commit;
+  std::shared_ptr<std::deque<replay::Log::EntryTexts>> texts;
+  bool has_changes = false;  // Else there is nothing to commit.
+  bool disagreed = false;    // The code disagrees with its history; `commit` is empty.
+};
+
+class Run final : public RunHost {
+ public:
+  Run(const store::RunRow& row, const Definition* definition);
+  ~Run() override;
+
+  const store::RunRow& row() const { return row_; }
+  store::RunKey key() const { return row_.key; }
+  const Definition& definition() const { return *definition_; }
+  // A new claim of a run that was kept in memory.
+  void set_claim(store::WorkerKey owner, std::int64_t epoch) {
+    row_.owner = owner;
+    row_.epoch = epoch;
+  }
+
+  // --- Loading ---
+  // From the stored log. An error: the log is no log.
+  Result<void> load(replay::Log log, std::string_view input);
+  bool is_loaded() const { return program_ != nullptr; }
+  // Drops machine and code; operations that run go on, and are found again after load().
+  void unload();
+  std::size_t memory_bytes() const;
+
+  // --- What reaches the run ---
+  void put(store::Arrival arrival);
+  void put_all(std::vector<store::Arrival> arrivals);
+  // True if a turn would find something to do.
+  bool has_work(std::int64_t now_ms) const;
+  // When the first thing in memory that is not due yet will be.
+  std::int64_t next_due_ms(std::int64_t now_ms) const;
+
+  // --- Turns ---
+  Turn take_turn(std::int64_t now_ms);
+  // The same for a run that disagrees with its history: it fails, or is blocked if its code has
+  // changed.
+  Turn refuse(std::int64_t now_ms);
+  // Blocked for a reason of the engine's.
+  Turn block(std::int64_t now_ms, std::string reason) const;
+  // Says what became of a turn's commit.
+  void committed(store::CommitTurn& commit);
+  // True if no operation runs or is about to.
+  bool is_quiet() const;
+
+  // --- Operations ---
+  // Those to start now; they count as running.
+  std::vector<Operation*> take_startable(std::int64_t now_ms);
+  Operation* find_operation(std::string_view id);
+  // An attempt has ended: its outcome, or its next attempt, is part of the next turn.
+  void finish_attempt(Operation& operation, ActivityOutcome outcome, std::int64_t now_ms,
+                      std::uint64_t random);
+  // Attempts that have taken too long are failed; their threads are asked to stop.
+  void time_out_attempts(std::int64_t now_ms, std::uint64_t random);
+  // For a transaction's callback, on the store's lane: records the outcome and says what to commit.
+  Turn record_transaction(Operation& operation, std::string result, std::int64_t now_ms);
+  // For a transaction that has been committed.
+  void forget_operation(std::string_view id);
+  // Asks all attempts to stop.
+  void stop_attempts();
+
+  // --- RunHost ---
+  void execute(replay::FutureId operation, ActivityBody body, RetryPolicy retry,
+               std::int64_t timeout_ms) override;
+  void transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) override;
+  void send(replay::FutureId operation, std::string run_id, std::string signal, std::string payload,
+            std::string extra) override;
+
+ private:
+  Operation& add_operation(replay::FutureId future, RetryPolicy retry);
+  void give_arrivals(std::int64_t now_ms, store::CommitTurn& commit);
+  bool record_outcomes();
+  void drive(store::CommitTurn& commit);
+  bool record_sends(store::CommitTurn& commit);
+  void note_delivery(const replay::Delivery& delivery, store::CommitTurn& commit);
+  bool finish_if_ended();
+  void add_batch(Turn& turn);
+  void add_effects(replay::RecordId id, const replay::Entry& entry, store::CommitTurn& commit);
+  void add_end(const replay::Entry& entry, store::CommitTurn& commit);
+  void add_release(std::int64_t now_ms, store::CommitTurn& commit);
+  void take_out(store::ArrivalKey key);
+  void wait_until(Operation& operation, std::int64_t due_ms);
+  static void withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id);
+  std::string waiting_for() const;
+  store::CommitTurn new_commit(std::int64_t now_ms) const;
+  std::vector<store::CompensationRow> recorded_compensations() const;
+
+  store::RunRow row_;
+  const Definition* definition_;
+  std::unique_ptr<replay::Machine> owned_machine_;
+  std::unique_ptr<Program> program_;
+  bool started_ = false;
+  bool has_undelivered_ = false;  // A transaction's outcome is in the log, and not delivered.
+  bool definition_written_ = true;
+  std::uint64_t committed_seq_ = 0;
+
+  std::map<store::ArrivalKey, store::Arrival> inbox_;
+  std::set<std::pair<std::int64_t, store::ArrivalKey>> not_given_;  // By due time; no retries.
+  std::set<store::ArrivalKey> given_;                               // To the machine.
+  // Deadlines that may be withdrawn, and retries: by kind, and id or location.
+  std::map<std::pair<std::uint8_t, std::string>, store::ArrivalKey> by_id_;
+
+  std::map<std::string, Operation, std::less<>> operations_;
+  std::vector<std::string> new_operations_;
+  std::set<std::pair<std::int64_t, std::string>> retry_dues_;  // Of waiting ones.
+  std::set<std::pair<std::int64_t, std::string>> limit_dues_;  // Of running ones with a time limit.
+  std::size_t busy_operations_ = 0;                            // All but the waiting ones.
+  std::vector<std::string> recorded_;                          // Those with an outcome, in order.
+  std::vector<store::NewArrival> retry_rows_;  // To be put into the inbox by the next turn.
+  std::vector<store::ArrivalKey> used_rows_;   // To be taken out of it.
+  struct SendCall {
+    replay::FutureId future = 0;
+    store::Outgoing outgoing;
+  };
+  std::vector<SendCall> sends_;
+};
+
+// How a run that ended so is told to its parent.
+std::optional<store::NewArrival> arrival_for_parent(const store::Parent& parent,
+                                                    replay::EntryKind end,
+                                                    std::string_view payload);
+
+}  // namespace pawl::engine
