@@ -1,0 +1,49 @@
+// What waits for runs. Used under the guard of its connection.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/rows.h"
+#include "store/sqlite/connection.h"
+
+namespace pawl::store {
+
+class InboxTable {
+ public:
+  InboxTable(Connection& connection, std::int64_t ns);
+
+  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival);
+  Result<void> consume(RunKey run, ArrivalKey key);
+  // It stays, but is no reason to wake.
+  Result<void> keep(RunKey run, ArrivalKey key);
+  // By kind and id; SignalTimedOut: by location.
+  Result<void> withdraw(RunKey run, std::uint8_t kind, std::string_view id);
+  Result<void> remove_all(RunKey run);
+  // Signals and cancel requests go over, behind what is there.
+  Result<void> move_free_ones(RunKey from, RunKey to);
+  // When the first of them that is not kept is due; kNever: there is none.
+  Result<std::int64_t> first_due(RunKey run);
+
+  Result<std::vector<Arrival>> read(RunKey run);
+  // Of all runs that this worker holds.
+  Result<std::vector<Arrival>> read_held(WorkerKey worker, ArrivalKey after);
+
+ private:
+  Connection& connection_;
+  std::int64_t ns_;
+  Statement insert_;
+  Statement consume_;
+  Statement keep_;
+  Statement withdraw_by_id_;
+  Statement withdraw_by_location_;
+  Statement remove_all_;
+  Statement copy_free_ones_;
+  Statement first_due_;
+  Statement read_;
+  Statement read_held_;
+};
+
+}  // namespace pawl::store

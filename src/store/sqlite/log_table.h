@@ -1,0 +1,62 @@
+// The log of each run, and what loops have moved away from it. Used under the guard of its
+// connection.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "replay/entry.h"
+#include "store/rows.h"
+#include "store/sqlite/connection.h"
+
+namespace pawl::store {
+
+// How many iterations of a loop are kept after they have been moved away.
+inline constexpr std::int64_t kKeptIterations = 100;
+
+class LogTable {
+ public:
+  using Visit = std::function<Result<void>(const replay::Entry&)>;
+
+  LogTable(Connection& connection, std::int64_t ns);
+
+  // False: an entry with one of these seqs is there already; then none of them has been added.
+  Result<bool> append(RunKey run, std::span<const replay::Entry> entries);
+  // Moves entries away, ascending seqs, on behalf of a loop that has finished `iteration`
+  // iterations; and drops what this loop moved away kKeptIterations ago.
+  Result<void> forget(RunKey run, std::span<const std::uint64_t> seqs, std::string_view loop,
+                      std::int64_t iteration);
+  // 0: the log is empty.
+  Result<std::uint64_t> last_seq(RunKey run);
+
+  Result<void> read(RunKey run, std::uint64_t from_seq, const Visit& visit);
+  Result<void> read_last(RunKey run, const Visit& visit);
+  Result<void> read_forgotten(RunKey run, const Visit& visit);
+
+ private:
+  Result<bool> append_one(RunKey run, const replay::Entry& entry);
+  Result<void> move_away(RunKey run, std::uint64_t first, std::uint64_t last, std::string_view loop,
+                         std::int64_t iteration);
+  Result<void> trim(RunKey run, std::string_view loop, std::int64_t iteration);
+  Result<void> visit_rows(Query& query, const Visit& visit);
+  Result<void> visit_row(Query& query, const Visit& visit);
+
+  Connection& connection_;
+  std::int64_t ns_;
+  Statement insert_;
+  Statement remove_rows_;
+  Statement copy_to_forgotten_;
+  Statement remove_range_;
+  Statement trim_;
+  Statement trim_below_;
+  Statement last_seq_;
+  Statement read_;
+  Statement read_last_;
+  Statement read_forgotten_;
+};
+
+}  // namespace pawl::store

@@ -1,0 +1,360 @@
+#include "store/sqlite/run_table.h"
+
+#include <utility>
+
+#define PAWL_RUN_COLUMNS                                                                    \
+  "key, owner, epoch, status, goal, wake, number, created, changed, parent, parent_close, " \
+  "parent_command, uuid, id, kind, definition, approved, waiting_for"
+#define PAWL_HEAD_COLUMNS "key, status, owner, wake, chain, parent, parent_close, parent_command"
+
+namespace pawl::store {
+
+namespace {
+
+enum Column : int {
+  kKey,
+  kOwner,
+  kEpoch,
+  kStatus,
+  kGoal,
+  kWake,
+  kNumber,
+  kCreated,
+  kChanged,
+  kParent,
+  kParentClose,
+  kParentCommand,
+  kUuid,
+  kId,
+  kKind,
+  kDefinition,
+  kApproved,
+  kWaitingFor,
+};
+
+RunRow read_row(const Query& query) {
+  RunRow row;
+  row.key = query.as_integer(kKey);
+  row.owner = query.as_integer(kOwner);
+  row.epoch = query.as_integer(kEpoch);
+  row.status = static_cast<RunStatus>(query.as_integer(kStatus));
+  row.goal =
+      query.is_null(kGoal) ? RunStatus::kRunning : static_cast<RunStatus>(query.as_integer(kGoal));
+  row.wake_ms = query.as_moment(kWake);
+  row.number = static_cast<std::uint32_t>(query.as_integer(kNumber));
+  row.created_ms = query.as_integer(kCreated);
+  row.changed_ms = query.as_integer(kChanged);
+  row.parent.run = query.as_integer(kParent);
+  row.parent.close = static_cast<ParentClose>(query.as_integer(kParentClose));
+  row.parent.command = query.as_id(kParentCommand);
+  row.uuid = query.as_uuid(kUuid);
+  row.id = query.as_string(kId);
+  row.kind = query.as_string(kKind);
+  row.definition = query.as_string(kDefinition);
+  row.is_approved = query.as_integer(kApproved) != 0;
+  row.waiting_for = query.as_string(kWaitingFor);
+  return row;
+}
+
+// What an open run is when somebody works on it.
+RunStatus active_status(RunStatus goal) {
+  return goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
+}
+
+}  // namespace
+
+RunTable::RunTable(Connection& connection, std::int64_t ns)
+    : connection_(connection),
+      ns_(ns),
+      find_(connection, "SELECT " PAWL_RUN_COLUMNS " FROM pawl_run WHERE key = ? AND ns = ?"),
+      find_newest_(connection, "SELECT " PAWL_RUN_COLUMNS
+                               " FROM pawl_run WHERE ns = ? AND id = ? ORDER BY number DESC "
+                               "LIMIT 1"),
+      find_numbered_(connection, "SELECT " PAWL_RUN_COLUMNS
+                                 " FROM pawl_run WHERE ns = ? AND id = ? AND number = ?"),
+      find_head_(connection, "SELECT " PAWL_HEAD_COLUMNS " FROM pawl_run WHERE key = ? AND ns = ?"),
+      find_newest_head_(connection, "SELECT " PAWL_HEAD_COLUMNS
+                                    " FROM pawl_run WHERE ns = ? AND id = ? ORDER BY number DESC "
+                                    "LIMIT 1"),
+      find_lease_(connection, "SELECT owner, epoch FROM pawl_run WHERE key = ? AND ns = ?"),
+      insert_(connection,
+              "INSERT INTO pawl_run(ns, owner, epoch, status, wake, number, chain, created, "
+              "changed, parent, parent_close, parent_command, uuid, id, kind, definition) "
+              "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+      insert_input_(connection, "INSERT INTO pawl_input(run, ns, input) VALUES(?,?,?)"),
+      insert_tag_(connection,
+                  "INSERT OR IGNORE INTO pawl_tag(ns, run, name, value) VALUES(?,?,?,?)"),
+      claim_(connection,
+             "UPDATE pawl_run SET owner = ?, epoch = ?, status = ?, changed = ?, wake = NULL, "
+             "waiting_for = NULL WHERE key = ?"),
+      release_(connection,
+               "UPDATE pawl_run SET owner = NULL, changed = CASE status WHEN ?1 THEN changed ELSE "
+               "?2 END, approved = CASE ?1 WHEN 8 THEN NULL ELSE approved END, status = ?1, "
+               "waiting_for = ?3, wake = ?4 WHERE key = ?5"),
+      close_(connection,
+             "UPDATE pawl_run SET owner = NULL, epoch = epoch + 1, status = ?, goal = NULL, "
+             "changed = ?, wake = NULL, waiting_for = NULL WHERE key = ?"),
+      start_compensating_(connection,
+                          "UPDATE pawl_run SET status = ?, goal = ?, changed = ?, waiting_for = "
+                          "NULL WHERE key = ?"),
+      set_definition_(connection,
+                      "UPDATE pawl_run SET definition = ?, approved = NULL WHERE key = ?"),
+      wake_(connection, "UPDATE pawl_run SET wake = ? WHERE key = ?"),
+      resume_(connection,
+              "UPDATE pawl_run SET approved = CASE status WHEN 8 THEN 1 ELSE approved END, "
+              "changed = CASE status WHEN 8 THEN ?1 ELSE changed END, "
+              "status = CASE WHEN status <> 8 THEN status WHEN goal IS NULL THEN 1 ELSE 3 END, "
+              "wake = min(coalesce(wake, ?1), ?1) WHERE key = ?2"),
+      free_(connection, "UPDATE pawl_run SET owner = NULL, wake = ? WHERE owner = ? AND ns = ?"),
+      find_due_(connection,
+                "SELECT wake, key FROM pawl_run WHERE ns = ? AND kind = ? AND wake <= ? AND wake "
+                "IS NOT NULL ORDER BY wake, key LIMIT ?"),
+      next_wake_(connection,
+                 "SELECT wake FROM pawl_run WHERE ns = ? AND kind = ? AND wake IS NOT NULL ORDER "
+                 "BY wake LIMIT 1"),
+      read_children_(connection, "SELECT " PAWL_RUN_COLUMNS
+                                 " FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT "
+                                 "NULL AND status NOT BETWEEN 4 AND 7 ORDER BY key"),
+      read_child_heads_(connection, "SELECT " PAWL_HEAD_COLUMNS
+                                    " FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT "
+                                    "NULL AND status NOT BETWEEN 4 AND 7 ORDER BY key"),
+      read_input_(connection, "SELECT input FROM pawl_input WHERE run = ? AND ns = ?"),
+      read_tags_(connection,
+                 "SELECT name, value FROM pawl_tag WHERE ns = ? AND run = ? ORDER BY name, value"),
+      read_reason_(connection, "SELECT reason FROM pawl_reason WHERE run = ? AND ns = ?"),
+      set_reason_(connection, "INSERT OR REPLACE INTO pawl_reason(run, ns, reason) VALUES(?,?,?)"),
+      remove_reason_(connection, "DELETE FROM pawl_reason WHERE run = ?") {}
+
+Result<std::optional<RunRow>> RunTable::read_one(Query& query) {
+  PAWL_TRY_ASSIGN(const bool found, query.step());
+  return found ? std::optional<RunRow>(read_row(query)) : std::nullopt;
+}
+
+Result<std::optional<RunRow>> RunTable::find(RunKey run) {
+  Query query(find_);
+  return read_one(query.integer(run).integer(ns_));
+}
+
+Result<std::optional<RunRow>> RunTable::find_newest(std::string_view id) {
+  Query query(find_newest_);
+  return read_one(query.integer(ns_).text(id));
+}
+
+Result<std::optional<RunRow>> RunTable::find_numbered(std::string_view id, std::uint32_t number) {
+  Query query(find_numbered_);
+  return read_one(query.integer(ns_).text(id).integer(number));
+}
+
+Result<std::optional<RunHead>> RunTable::read_next_head(Query& query) {
+  PAWL_TRY_ASSIGN(const bool found, query.step());
+  if (!found) {
+    return std::optional<RunHead>();
+  }
+  RunHead head;
+  head.key = query.as_integer(0);
+  head.status = static_cast<RunStatus>(query.as_integer(1));
+  head.owner = query.as_integer(2);
+  head.wake_ms = query.as_moment(3);
+  head.chain = query.is_null(4) ? head.key : query.as_integer(4);
+  head.parent.run = query.as_integer(5);
+  head.parent.close = static_cast<ParentClose>(query.as_integer(6));
+  head.parent.command = query.as_id(7);
+  return std::optional<RunHead>(head);
+}
+
+Result<std::optional<RunHead>> RunTable::find_head(RunKey run) {
+  Query query(find_head_);
+  return read_next_head(query.integer(run).integer(ns_));
+}
+
+Result<std::optional<RunHead>> RunTable::find_newest_head(std::string_view id) {
+  Query query(find_newest_head_);
+  return read_next_head(query.integer(ns_).text(id));
+}
+
+Result<std::optional<Lease>> RunTable::find_lease(RunKey run) {
+  Query query(find_lease_);
+  PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
+  return found ? std::optional<Lease>({query.as_integer(0), query.as_integer(1)}) : std::nullopt;
+}
+
+Result<RunRow> RunTable::add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
+                             std::int64_t now_ms) {
+  RunRow row;
+  row.id = run.id;
+  row.number = number;
+  row.uuid = run.uuid;
+  row.kind = run.kind;
+  row.definition = run.definition;
+  row.created_ms = now_ms;
+  row.changed_ms = now_ms;
+  row.wake_ms = owner == 0 ? now_ms : kNever;
+  row.owner = owner;
+  row.epoch = owner == 0 ? 0 : 1;
+  if (run.parent.run != 0) {
+    row.parent = run.parent;
+  }
+  {
+    Query query(insert_);
+    query.integer(ns_)
+        .integer_or_null(owner)
+        .integer(row.epoch)
+        .integer(static_cast<std::int64_t>(row.status))
+        .moment(row.wake_ms)
+        .integer(number)
+        .integer_or_null(chain)
+        .integer(now_ms)
+        .integer(now_ms)
+        .integer_or_null(row.parent.run)
+        .integer_or_null(static_cast<std::int64_t>(row.parent.close))
+        .id(row.parent.command)
+        .uuid(row.uuid)
+        .text(run.id)
+        .text(run.kind)
+        .text_or_null(run.definition);
+    PAWL_TRY(query.run());
+  }
+  row.key = connection_.last_rowid();
+  if (!run.input.empty()) {
+    PAWL_TRY(Query(insert_input_).integer(row.key).integer(ns_).blob(run.input).run());
+  }
+  for (const Tag& tag : run.tags) {
+    PAWL_TRY(Query(insert_tag_).integer(ns_).integer(row.key).text(tag.name).text(tag.value).run());
+  }
+  return row;
+}
+
+Result<void> RunTable::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) {
+  const RunStatus status = active_status(row.goal);
+  row.changed_ms = row.status == status ? row.changed_ms : now_ms;
+  row.status = status;
+  row.owner = worker;
+  row.epoch += 1;
+  row.wake_ms = kNever;
+  row.waiting_for.clear();
+  Query query(claim_);
+  query.integer(worker).integer(row.epoch).integer(static_cast<std::int64_t>(status));
+  return query.integer(row.changed_ms).integer(row.key).run();
+}
+
+Result<void> RunTable::release(RunKey run, RunStatus status, std::string_view waiting_for,
+                               std::int64_t wake_ms, std::int64_t now_ms) {
+  Query query(release_);
+  query.integer(static_cast<std::int64_t>(status)).integer(now_ms).text_or_null(waiting_for);
+  return query.moment(wake_ms).integer(run).run();
+}
+
+Result<void> RunTable::close(RunKey run, RunStatus status, std::int64_t now_ms) {
+  Query query(close_);
+  return query.integer(static_cast<std::int64_t>(status)).integer(now_ms).integer(run).run();
+}
+
+Result<void> RunTable::start_compensating(RunKey run, RunStatus goal, std::int64_t now_ms) {
+  Query query(start_compensating_);
+  query.integer(static_cast<std::int64_t>(RunStatus::kCompensating));
+  return query.integer(static_cast<std::int64_t>(goal)).integer(now_ms).integer(run).run();
+}
+
+Result<void> RunTable::set_definition(RunKey run, std::string_view definition) {
+  return Query(set_definition_).text_or_null(definition).integer(run).run();
+}
+
+Result<bool> RunTable::wake(const RunHead& head, std::int64_t due_ms) {
+  if (!head.can_be_claimed() || due_ms >= head.wake_ms) {
+    return false;
+  }
+  PAWL_TRY(Query(wake_).integer(due_ms).integer(head.key).run());
+  return true;
+}
+
+Result<void> RunTable::resume(RunKey run, std::int64_t now_ms) {
+  PAWL_TRY(remove_reason(run));
+  return Query(resume_).integer(now_ms).integer(run).run();
+}
+
+Result<std::int64_t> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
+  PAWL_TRY(Query(free_).integer(now_ms).integer(worker).integer(ns_).run());
+  return connection_.changes();
+}
+
+Result<std::vector<std::pair<std::int64_t, RunKey>>> RunTable::find_due(std::string_view kind,
+                                                                        std::int64_t now_ms,
+                                                                        std::size_t limit) {
+  std::vector<std::pair<std::int64_t, RunKey>> due;
+  Query query(find_due_);
+  query.integer(ns_).text(kind).integer(now_ms).integer(static_cast<std::int64_t>(limit));
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return due;
+    }
+    due.emplace_back(query.as_integer(0), query.as_integer(1));
+  }
+}
+
+Result<std::int64_t> RunTable::next_wake(std::string_view kind) {
+  Query query(next_wake_);
+  PAWL_TRY_ASSIGN(const bool found, query.integer(ns_).text(kind).step());
+  return found ? query.as_integer(0) : kNever;
+}
+
+Result<std::vector<RunRow>> RunTable::read_children(RunKey run) {
+  std::vector<RunRow> children;
+  Query query(read_children_);
+  query.integer(ns_).integer(run);
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return children;
+    }
+    children.push_back(read_row(query));
+  }
+}
+
+Result<std::vector<RunHead>> RunTable::read_child_heads(RunKey run) {
+  std::vector<RunHead> children;
+  Query query(read_child_heads_);
+  query.integer(ns_).integer(run);
+  while (true) {
+    PAWL_TRY_ASSIGN(std::optional<RunHead> child, read_next_head(query));
+    if (!child.has_value()) {
+      return children;
+    }
+    children.push_back(*std::move(child));
+  }
+}
+
+Result<std::string> RunTable::read_input(RunKey run) {
+  Query query(read_input_);
+  PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
+  return found ? query.as_string(0) : std::string();
+}
+
+Result<std::vector<Tag>> RunTable::read_tags(RunKey run) {
+  std::vector<Tag> tags;
+  Query query(read_tags_);
+  query.integer(ns_).integer(run);
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return tags;
+    }
+    tags.push_back({query.as_string(0), query.as_string(1)});
+  }
+}
+
+Result<std::string> RunTable::read_reason(RunKey run) {
+  Query query(read_reason_);
+  PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
+  return found ? query.as_string(0) : std::string();
+}
+
+Result<void> RunTable::set_reason(RunKey run, std::string_view reason) {
+  return Query(set_reason_).integer(run).integer(ns_).text(reason).run();
+}
+
+Result<void> RunTable::remove_reason(RunKey run) {
+  return Query(remove_reason_).integer(run).run();
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,117 @@
+// Runs with their inputs, tags and reasons. Used under the guard of its connection.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "store/rows.h"
+#include "store/sqlite/connection.h"
+
+namespace pawl::store {
+
+// Who may append to a run.
+struct Lease {
+  WorkerKey owner = 0;
+  std::int64_t epoch = 0;
+};
+
+// What is needed of a run to send something to it.
+struct RunHead {
+  RunKey key = 0;
+  RunStatus status{};
+  WorkerKey owner = 0;
+  std::int64_t wake_ms = kNever;
+  RunKey chain = 0;  // The first of the runs that recurred to this one, maybe itself.
+  Parent parent;
+
+  bool can_be_claimed() const {
+    return owner == 0 && !is_closed(status) && status != RunStatus::kBlocked;
+  }
+};
+
+class RunTable {
+ public:
+  RunTable(Connection& connection, std::int64_t ns);
+
+  Result<std::optional<RunRow>> find(RunKey run);
+  Result<std::optional<RunRow>> find_newest(std::string_view id);
+  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number);
+  Result<std::optional<RunHead>> find_head(RunKey run);
+  Result<std::optional<RunHead>> find_newest_head(std::string_view id);
+  // None: there is no such run.
+  Result<std::optional<Lease>> find_lease(RunKey run);
+
+  // `owner` 0: it is to be claimed at once.
+  Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
+                     std::int64_t now_ms);
+
+  // Changes `row`, which can be claimed, with what is stored.
+  Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms);
+  Result<void> release(RunKey run, RunStatus status, std::string_view waiting_for,
+                       std::int64_t wake_ms, std::int64_t now_ms);
+  Result<void> close(RunKey run, RunStatus status, std::int64_t now_ms);
+  Result<void> start_compensating(RunKey run, RunStatus goal, std::int64_t now_ms);
+  Result<void> set_definition(RunKey run, std::string_view definition);
+  // Wakes it at `due_ms`, if nothing else does so before; a run that cannot be claimed is left
+  // alone. True: something has changed.
+  Result<bool> wake(const RunHead& head, std::int64_t due_ms);
+  // Of a run that nobody holds: it is to be claimed now. A blocked one is approved by that.
+  Result<void> resume(RunKey run, std::int64_t now_ms);
+  // Runs of this worker are to be claimed now. Returns how many.
+  Result<std::int64_t> free_runs(WorkerKey worker, std::int64_t now_ms);
+
+  // Up to `limit` of this kind that are to be woken by now, longest due first: moment and key.
+  Result<std::vector<std::pair<std::int64_t, RunKey>>> find_due(std::string_view kind,
+                                                                std::int64_t now_ms,
+                                                                std::size_t limit);
+  Result<std::int64_t> next_wake(std::string_view kind);
+  // Open ones.
+  Result<std::vector<RunRow>> read_children(RunKey run);
+  Result<std::vector<RunHead>> read_child_heads(RunKey run);
+
+  Result<std::string> read_input(RunKey run);
+  Result<std::vector<Tag>> read_tags(RunKey run);
+  Result<std::string> read_reason(RunKey run);
+  Result<void> set_reason(RunKey run, std::string_view reason);
+  Result<void> remove_reason(RunKey run);
+
+ private:
+  Result<std::optional<RunRow>> read_one(Query& query);
+  Result<std::optional<RunHead>> read_next_head(Query& query);
+
+  Connection& connection_;
+  std::int64_t ns_;
+  Statement find_;
+  Statement find_newest_;
+  Statement find_numbered_;
+  Statement find_head_;
+  Statement find_newest_head_;
+  Statement find_lease_;
+  Statement insert_;
+  Statement insert_input_;
+  Statement insert_tag_;
+  Statement claim_;
+  Statement release_;
+  Statement close_;
+  Statement start_compensating_;
+  Statement set_definition_;
+  Statement wake_;
+  Statement resume_;
+  Statement free_;
+  Statement find_due_;
+  Statement next_wake_;
+  Statement read_children_;
+  Statement read_child_heads_;
+  Statement read_input_;
+  Statement read_tags_;
+  Statement read_reason_;
+  Statement set_reason_;
+  Statement remove_reason_;
+};
+
+}  // namespace pawl::store

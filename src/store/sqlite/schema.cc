@@ -1,0 +1,335 @@
+#include "store/sqlite/schema.h"
+
+#include <sqlite3.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace pawl::store {
+
+namespace {
+
+// Columns that cost: `ns` comes first in every key, 0 for the first namespace, which takes no
+// bytes. Ids are 16 bytes if they are UUIDs, else text; what is empty is NULL. Moments are
+// milliseconds since 1970; NULL: never.
+//
+// pawl_run is updated whenever a run is claimed, given back or ended, so it holds no payloads.
+// `wake` is set if and only if the run is to be claimed by somebody at that moment: never while it
+// is owned, closed or blocked. `chain` is the first of the runs that recurred to this one.
+//
+// pawl_inbox: what is `kept` has been seen and is no reason to wake.
+//
+// pawl_log is appended in order of arrival; its index leads from a run to its entries.
+constexpr const char* kStep1 = R"sql(
+CREATE TABLE pawl_namespace(
+  key INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE pawl_run(
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  ns INTEGER NOT NULL,
+  owner INTEGER,
+  epoch INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  goal INTEGER,
+  wake INTEGER,
+  number INTEGER NOT NULL,
+  chain INTEGER,
+  created INTEGER NOT NULL,
+  changed INTEGER NOT NULL,
+  parent INTEGER,
+  parent_close INTEGER,
+  parent_command ANY,
+  uuid BLOB NOT NULL,
+  id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  definition TEXT,
+  approved INTEGER,
+  waiting_for TEXT
+) STRICT;
+CREATE UNIQUE INDEX pawl_run_id ON pawl_run(ns, id, number);
+CREATE INDEX pawl_run_wake ON pawl_run(ns, kind, wake) WHERE wake IS NOT NULL;
+CREATE INDEX pawl_run_owner ON pawl_run(owner) WHERE owner IS NOT NULL;
+CREATE INDEX pawl_run_parent ON pawl_run(ns, parent)
+  WHERE parent IS NOT NULL AND status NOT BETWEEN 4 AND 7;
+
+CREATE TABLE pawl_input(
+  run INTEGER PRIMARY KEY,
+  ns INTEGER NOT NULL,
+  input BLOB NOT NULL
+) STRICT;
+CREATE TABLE pawl_reason(
+  run INTEGER PRIMARY KEY,
+  ns INTEGER NOT NULL,
+  reason TEXT NOT NULL
+) STRICT;
+CREATE TABLE pawl_tag(
+  ns INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(ns, run, name, value)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl_tag_value ON pawl_tag(ns, name, value, run);
+
+CREATE TABLE pawl_log(
+  run INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  ns INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  location TEXT,
+  id ANY,
+  name TEXT,
+  child_kind TEXT,
+  removed INTEGER,
+  step_key TEXT,
+  source TEXT,
+  checked INTEGER,
+  number INTEGER,
+  digest INTEGER,
+  extra TEXT,
+  checkpoint BLOB,
+  payload BLOB
+) STRICT;
+CREATE UNIQUE INDEX pawl_log_entry ON pawl_log(ns, run, seq);
+
+CREATE TABLE pawl_forgotten(
+  run INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  ns INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  location TEXT,
+  id ANY,
+  name TEXT,
+  child_kind TEXT,
+  removed INTEGER,
+  step_key TEXT,
+  source TEXT,
+  checked INTEGER,
+  number INTEGER,
+  digest INTEGER,
+  extra TEXT,
+  checkpoint BLOB,
+  payload BLOB,
+  loop TEXT NOT NULL,
+  iteration INTEGER NOT NULL
+) STRICT;
+CREATE INDEX pawl_forgotten_loop ON pawl_forgotten(ns, run, loop, iteration);
+
+CREATE TABLE pawl_inbox(
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  ns INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  kept INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  due INTEGER NOT NULL,
+  id ANY,
+  location TEXT,
+  name TEXT,
+  number INTEGER,
+  extra TEXT,
+  payload BLOB
+) STRICT;
+CREATE INDEX pawl_inbox_run ON pawl_inbox(ns, run, kept, due);
+
+CREATE TABLE pawl_task(
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  ns INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  owner INTEGER,
+  due INTEGER,
+  deadline INTEGER,
+  attempt_ms INTEGER,
+  heartbeat_ms INTEGER,
+  created INTEGER NOT NULL,
+  started INTEGER,
+  cancelled INTEGER,
+  id ANY,
+  queue TEXT NOT NULL,
+  type TEXT NOT NULL,
+  options BLOB,
+  last_error BLOB,
+  details BLOB,
+  input BLOB
+) STRICT;
+CREATE UNIQUE INDEX pawl_task_id ON pawl_task(ns, run, id);
+CREATE INDEX pawl_task_ready ON pawl_task(ns, queue, type, priority DESC) WHERE state = 0;
+CREATE INDEX pawl_task_delayed ON pawl_task(ns, queue, type, due) WHERE state = 1;
+CREATE INDEX pawl_task_due ON pawl_task(ns, due) WHERE due IS NOT NULL;
+CREATE INDEX pawl_task_owner ON pawl_task(owner) WHERE owner IS NOT NULL;
+
+CREATE TABLE pawl_promise(
+  ns INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  resolved INTEGER NOT NULL,
+  PRIMARY KEY(ns, run, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE pawl_dedupe(
+  ns INTEGER NOT NULL,
+  chain INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY(ns, chain, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE pawl_compensation(
+  ns INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  due INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  outcome BLOB,
+  input BLOB,
+  PRIMARY KEY(ns, run, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE pawl_worker(
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  ns INTEGER NOT NULL,
+  expires INTEGER,
+  locked INTEGER NOT NULL,
+  name TEXT NOT NULL
+) STRICT;
+)sql";
+
+constexpr std::array kSteps = {kStep1};
+
+Error unusable(const Connection& connection, const std::string& what) {
+  return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);
+}
+
+struct FileState {
+  std::int64_t version = 0;
+  bool is_empty = false;  // No tables at all.
+};
+
+// Tells our files and new ones from all others.
+Result<FileState> inspect(Connection& connection) {
+  FileState state;
+  const Result<std::int64_t> id = connection.query_integer("PRAGMA application_id");
+  if (!id.has_value()) {
+    // Here a damaged header is not told from a file that never was a database.
+    return id.error().code == ErrorCode::kStoreCorrupt
+               ? unusable(connection, "is not an SQLite database; name another file")
+               : id.error();
+  }
+  PAWL_TRY_ASSIGN(state.version, connection.query_integer("PRAGMA user_version"));
+  PAWL_TRY_ASSIGN(const std::int64_t tables,
+                  connection.query_integer("SELECT count(*) FROM sqlite_schema"));
+  state.is_empty = tables == 0;
+  const bool is_new = state.is_empty && *id == 0 && state.version == 0;
+  if (*id != kApplicationId && !is_new) {
+    return unusable(connection, "is the database of another program (application id " +
+                                    std::to_string(*id) + "); Pawl needs a file of its own");
+  }
+  return state;
+}
+
+Result<void> check_not_newer(const Connection& connection, std::int64_t version,
+                             std::size_t steps) {
+  if (version > static_cast<std::int64_t>(steps)) {
+    return unusable(connection, "was written by a newer Pawl (schema " + std::to_string(version) +
+                                    ", this one knows " + std::to_string(steps) +
+                                    "); use that one");
+  }
+  return {};
+}
+
+// Under an exclusive lock, so that it looks again: another process may have been quicker.
+Result<void> take_steps(Connection& connection, std::span<const char* const> steps) {
+  PAWL_TRY_ASSIGN(const FileState state, inspect(connection));
+  PAWL_TRY(check_not_newer(connection, state.version, steps.size()));
+  for (const char* const step : steps.subspan(static_cast<std::size_t>(state.version))) {
+    PAWL_TRY(connection.execute(step));
+  }
+  const std::string marks = "PRAGMA application_id = " + std::to_string(kApplicationId) +
+                            "; PRAGMA user_version = " + std::to_string(steps.size());
+  return connection.execute(marks.c_str());
+}
+
+Result<void> in_exclusive_transaction(Connection& connection, const auto& what_to_do) {
+  PAWL_TRY(connection.execute("BEGIN EXCLUSIVE"));
+  Result<void> done = what_to_do();
+  if (done.has_value()) {
+    done = connection.execute("COMMIT");
+  }
+  if (!done.has_value() && connection.in_transaction()) {
+    static_cast<void>(connection.execute("ROLLBACK"));  // The first error says more.
+  }
+  return done;
+}
+
+Result<bool> is_wal(Connection& connection, const char* pragma) {
+  Statement statement(connection, pragma);
+  Query query(statement);
+  PAWL_TRY(query.step());
+  return query.as_bytes(0) == "wal";
+}
+
+// The switch needs the file for itself for a moment, and SQLite does not wait for that.
+Result<void> enter_wal(Connection& connection, std::int64_t busy_timeout_ms) {
+  PAWL_TRY_ASSIGN(const bool is_there, is_wal(connection, "PRAGMA journal_mode"));
+  if (is_there) {
+    return {};
+  }
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  while (true) {
+    const Result<bool> entered = is_wal(connection, "PRAGMA journal_mode = WAL");
+    if (entered.has_value()) {
+      return *entered ? Result<void>()
+                      : unusable(connection, "cannot be used in WAL mode; use a local file system");
+    }
+    if (entered.error().code != ErrorCode::kStoreBusy ||
+        std::chrono::steady_clock::now() >= deadline) {
+      return entered.error();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
+std::span<const char* const> schema_steps() { return kSteps; }
+
+Result<void> migrate(Connection& connection, std::span<const char* const> steps,
+                     std::int64_t busy_timeout_ms) {
+  PAWL_TRY_ASSIGN(const FileState state, inspect(connection));
+  PAWL_TRY(check_not_newer(connection, state.version, steps.size()));
+  if (state.version < static_cast<std::int64_t>(steps.size())) {
+    PAWL_TRY(in_exclusive_transaction(connection, [&] { return take_steps(connection, steps); }));
+  }
+  return enter_wal(connection, busy_timeout_ms);
+}
+
+Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name) {
+  Statement find(connection, "SELECT key FROM pawl_namespace WHERE name = ?");
+  {
+    Query query(find);
+    PAWL_TRY_ASSIGN(const bool found, query.text(name).step());
+    if (found) {
+      return query.as_integer(0);
+    }
+  }
+  Statement add(connection,
+                "INSERT INTO pawl_namespace(key, name) "
+                "SELECT coalesce(max(key) + 1, 0), ? FROM pawl_namespace WHERE true "
+                "ON CONFLICT DO NOTHING");
+  PAWL_TRY(in_exclusive_transaction(connection, [&] { return Query(add).text(name).run(); }));
+  Query query(find);
+  PAWL_TRY(query.text(name).step());
+  return query.as_integer(0);
+}
+
+}  // namespace pawl::store

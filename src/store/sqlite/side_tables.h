@@ -1,0 +1,72 @@
+// Small tables that belong to runs: promises, ids of signals seen, compensations.
+// Used under the guard of their connection.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/rows.h"
+#include "store/sqlite/connection.h"
+
+namespace pawl::store {
+
+enum class PromiseState : std::uint8_t { kNone, kOpen, kResolved };
+
+class PromiseTable {
+ public:
+  PromiseTable(Connection& connection, std::int64_t ns);
+
+  // One that is there already stays as it is.
+  Result<void> open(RunKey run, std::string_view name);
+  Result<PromiseState> find(RunKey run, std::string_view name);
+  Result<void> resolve(RunKey run, std::string_view name);
+  Result<void> remove_all(RunKey run);
+  Result<std::vector<std::string>> read_open(RunKey run);
+
+ private:
+  std::int64_t ns_;
+  Statement open_;
+  Statement find_;
+  Statement resolve_;
+  Statement remove_all_;
+  Statement read_open_;
+};
+
+// Kept for a chain of runs: all that recur to one another.
+class DedupeTable {
+ public:
+  DedupeTable(Connection& connection, std::int64_t ns);
+
+  Result<bool> has(RunKey chain, std::string_view id);
+  Result<void> add(RunKey chain, std::string_view id);
+  Result<void> remove_all(RunKey chain);
+
+ private:
+  std::int64_t ns_;
+  Statement find_;
+  Statement add_;
+  Statement remove_all_;
+};
+
+struct CompensationChange;
+
+class CompensationTable {
+ public:
+  CompensationTable(Connection& connection, std::int64_t ns);
+
+  Result<void> add(RunKey run, const CompensationRow& row);
+  Result<void> change(RunKey run, const CompensationChange& change);
+  Result<std::vector<CompensationRow>> read(RunKey run);
+
+ private:
+  std::int64_t ns_;
+  Statement add_;
+  Statement change_;
+  Statement read_;
+};
+
+}  // namespace pawl::store

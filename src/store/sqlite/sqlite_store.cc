@@ -1,0 +1,315 @@
+#include "store/sqlite/sqlite_store.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "store/sqlite/connection.h"
+#include "store/sqlite/file_signal.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/worker_locks.h"
+#include "store/sqlite/writer.h"
+
+namespace pawl::store {
+
+namespace {
+
+// Pages in memory, so that a large database does not read its indexes again and again.
+constexpr const char* kWriterSettings =
+    "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864";
+constexpr const char* kReaderSettings =
+    "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON";
+
+Result<std::unique_ptr<Connection>> open_writer(const SqliteOptions& options) {
+  PAWL_TRY_ASSIGN(
+      std::unique_ptr<Connection> connection,
+      Connection::open({options.path, options.vfs, options.busy_timeout_ms, /*may_create=*/true}));
+  const char* const synchronous = options.durability == Durability::kPower
+                                      ? "PRAGMA synchronous = FULL"
+                                      : "PRAGMA synchronous = NORMAL";
+  PAWL_TRY(migrate(*connection, schema_steps(), options.busy_timeout_ms));
+  PAWL_TRY(connection->execute(synchronous));
+  PAWL_TRY(connection->execute(kWriterSettings));
+  return connection;
+}
+
+Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options) {
+  PAWL_TRY_ASSIGN(
+      std::unique_ptr<Connection> connection,
+      Connection::open({options.path, options.vfs, options.busy_timeout_ms, /*may_create=*/false}));
+  PAWL_TRY(connection->execute(kReaderSettings));
+  return connection;
+}
+
+// What the reading connection is used by.
+struct Reader {
+  Reader(Connection& connection, std::int64_t ns)
+      : runs(connection, ns),
+        log(connection, ns),
+        inbox(connection, ns),
+        tasks(connection, ns),
+        promises(connection, ns),
+        compensations(connection, ns) {}
+
+  RunTable runs;
+  LogTable log;
+  InboxTable inbox;
+  TaskTable tasks;
+  PromiseTable promises;
+  CompensationTable compensations;
+};
+
+class SqliteStore : public Store {
+ public:
+  SqliteStore(const SqliteOptions& options, std::int64_t ns,
+              std::unique_ptr<Connection> write_connection,
+              std::unique_ptr<Connection> read_connection, std::unique_ptr<WorkerLocks> locks,
+              std::shared_ptr<ChangeSignal> signal)
+      : write_connection_(std::move(write_connection)),
+        writer_(*write_connection_, ns, options.payload_bytes_max),
+        locks_(std::move(locks)),
+        read_connection_(std::move(read_connection)),
+        reader_(*read_connection_, ns),
+        signal_(std::move(signal)) {}
+
+  ~SqliteStore() override { signal_->watch({}); }
+
+  SqliteStore(const SqliteStore&) = delete;
+  SqliteStore& operator=(const SqliteStore&) = delete;
+
+  Result<void> apply(std::span<Op> ops) override {
+    return write([&] { return writer_.apply(ops); });
+  }
+
+  Result<WorkerKey> add_worker(const WorkerInfo& info) override {
+    WorkerKey worker = 0;
+    PAWL_TRY(write([&]() -> Result<void> {
+      PAWL_TRY_ASSIGN(worker,
+                      writer_.add_worker(info, [&](WorkerKey key) { return locks_->lock(key); }));
+      own_workers_.insert(worker);
+      return {};
+    }));
+    return worker;
+  }
+
+  Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms) override {
+    return write([&]() -> Result<void> {
+      PAWL_TRY(writer_.remove_worker(worker, now_ms));
+      if (own_workers_.erase(worker) > 0) {
+        locks_->unlock(worker);
+      }
+      return {};
+    });
+  }
+
+  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
+    std::int64_t next_look = kNever;
+    PAWL_TRY(write([&]() -> Result<void> {
+      const auto is_dead = [&](const WorkerRow& worker) {
+        return worker.key != self && (worker.expires_ms <= now_ms || is_lock_gone(worker));
+      };
+      PAWL_TRY_ASSIGN(std::vector<WorkerRow> workers, writer_.read_workers());
+      if (std::any_of(workers.begin(), workers.end(), is_dead)) {
+        PAWL_TRY(writer_.remove_workers(is_dead, now_ms));
+        PAWL_TRY_ASSIGN(workers, writer_.read_workers());
+      }
+      for (const WorkerRow& worker : workers) {
+        if (worker.key != self) {
+          next_look = std::min(next_look, worker.expires_ms);
+        }
+      }
+      return {};
+    }));
+    return next_look;
+  }
+
+  Result<std::optional<RunRow>> find_run(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.runs.find(run);
+  }
+
+  Result<std::optional<RunRow>> find_run(std::string_view id,
+                                         std::optional<std::uint32_t> number) override {
+    const std::scoped_lock lock(read_mutex_);
+    return number.has_value() ? reader_.runs.find_numbered(id, *number)
+                              : reader_.runs.find_newest(id);
+  }
+
+  Result<std::string> read_input(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.runs.read_input(run);
+  }
+
+  Result<std::vector<Tag>> read_tags(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.runs.read_tags(run);
+  }
+
+  Result<std::string> read_reason(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.runs.read_reason(run);
+  }
+
+  Result<void> read_log(RunKey run, std::uint64_t from_seq, const LogTable::Visit& visit) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.log.read(run, from_seq, visit);
+  }
+
+  Result<void> read_last(RunKey run, const LogTable::Visit& visit) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.log.read_last(run, visit);
+  }
+
+  Result<void> read_forgotten(RunKey run, const LogTable::Visit& visit) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.log.read_forgotten(run, visit);
+  }
+
+  Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.inbox.read_held(worker, after);
+  }
+
+  Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.inbox.read(run);
+  }
+
+  Result<std::vector<CompensationRow>> read_compensations(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.compensations.read(run);
+  }
+
+  Result<std::vector<std::string>> read_promises(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.promises.read_open(run);
+  }
+
+  Result<std::vector<TaskRow>> read_tasks(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.tasks.read(run);
+  }
+
+  Result<std::vector<RunRow>> read_children(RunKey run) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.runs.read_children(run);
+  }
+
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
+    const std::scoped_lock lock(read_mutex_);
+    std::int64_t next = kNever;
+    for (const std::string& kind : kinds) {
+      PAWL_TRY_ASSIGN(const std::int64_t of_kind, reader_.runs.next_wake(kind));
+      next = std::min(next, of_kind);
+    }
+    return next;
+  }
+
+  Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
+                                         std::int64_t* next_due) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.tasks.read_due(now_ms, limit, next_due);
+  }
+
+  void watch(std::function<void()> on_change) override {
+    signal_->watch({});
+    if (!on_change) {
+      return;
+    }
+    static_cast<void>(was_changed_by_others());  // What is there by now is no change.
+    signal_->watch([this, on_change = std::move(on_change)] {
+      if (was_changed_by_others()) {
+        on_change();
+      }
+    });
+  }
+
+ private:
+  // Others are told after the guard is gone: they may call back into this store.
+  Result<void> write(const std::function<Result<void>()>& what_to_do) {
+    bool has_to_tell = false;
+    {
+      const std::scoped_lock lock(write_mutex_);
+      writer_.expect_no_concern();
+      PAWL_TRY(what_to_do());
+      has_to_tell = writer_.concerns_others();
+    }
+    if (has_to_tell) {
+      signal_->notify();
+    }
+    return {};
+  }
+
+  // This store's own commits do not count: the writing connection knows which are not its own.
+  bool was_changed_by_others() {
+    const std::scoped_lock lock(write_mutex_);
+    const Result<std::int64_t> version = writer_.data_version();
+    if (!version.has_value()) {
+      return true;  // Better once too often.
+    }
+    return std::exchange(seen_version_, *version) != *version;
+  }
+
+  bool is_lock_gone(const WorkerRow& worker) const {
+    return worker.is_locked && !own_workers_.contains(worker.key) &&
+           !locks_->is_locked_elsewhere(worker.key);
+  }
+
+  std::mutex write_mutex_;
+  std::unique_ptr<Connection> write_connection_;
+  Writer writer_;
+  std::unique_ptr<WorkerLocks> locks_;
+  std::set<WorkerKey> own_workers_;
+  std::int64_t seen_version_ = 0;
+
+  std::mutex read_mutex_;
+  std::unique_ptr<Connection> read_connection_;
+  Reader reader_;
+
+  std::shared_ptr<ChangeSignal> signal_;
+};
+
+Result<void> check(const SqliteOptions& options) {
+  if (options.path.empty()) {
+    return make_error(ErrorCode::kInvalidArgument, "the path of the database is empty");
+  }
+  if (options.path.find('\0') != std::string::npos) {
+    return make_error(ErrorCode::kInvalidArgument, "the path of the database holds a NUL byte");
+  }
+  if (options.path == ":memory:") {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "a store in memory is not possible: it has two connections to one file; use "
+                      "e.g. a file below /dev/shm");
+  }
+  if (options.name_space.empty() || options.name_space.size() > replay::kNameBytesMax) {
+    return make_error(ErrorCode::kInvalidArgument, "the namespace is empty or too long");
+  }
+  if (options.payload_bytes_max > kPayloadBytesLimit) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "the limit for payloads is at most " + std::to_string(kPayloadBytesLimit) + " bytes");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+  PAWL_TRY(check(options));
+  PAWL_TRY_ASSIGN(std::unique_ptr<Connection> writer, open_writer(options));
+  PAWL_TRY_ASSIGN(const std::int64_t ns, find_or_add_namespace(*writer, options.name_space));
+  PAWL_TRY_ASSIGN(std::unique_ptr<Connection> reader, open_reader(options));
+  // SQLite has followed links, and its own files lie beside the real one.
+  const std::string file = sqlite3_db_filename(writer->native(), "main");
+  PAWL_TRY_ASSIGN(std::unique_ptr<WorkerLocks> locks, WorkerLocks::open(file + "-workers"));
+  if (options.signal == nullptr) {
+    PAWL_TRY_ASSIGN(options.signal, open_file_signal(file + "-notify"));
+  }
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(
+      options, ns, std::move(writer), std::move(reader), std::move(locks), options.signal));
+}
+
+}  // namespace pawl::store

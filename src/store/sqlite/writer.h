@@ -1,0 +1,148 @@
+// Writer: the operations of a store on its tables. Every public call is one transaction: when it
+// returns an error, nothing has changed and the next call may be made. Used under the guard of its
+// connection.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/inbox_table.h"
+#include "store/sqlite/log_table.h"
+#include "store/sqlite/run_table.h"
+#include "store/sqlite/side_tables.h"
+#include "store/sqlite/task_table.h"
+#include "store/sqlite/worker_table.h"
+#include "store/store.h"
+
+namespace pawl::store {
+
+class Writer {
+ public:
+  Writer(Connection& connection, std::int64_t ns, std::size_t payload_bytes_max);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  Result<void> apply(std::span<Op> ops);
+
+  // `lock` is called before anybody can see the worker; false: it can only be told by its expiry
+  // whether it lives.
+  Result<WorkerKey> add_worker(const WorkerInfo& info, const std::function<bool(WorkerKey)>& lock);
+  Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms);
+  // Frees what those workers hold that `is_dead` says so of; it is asked in the transaction.
+  Result<void> remove_workers(const std::function<bool(const WorkerRow&)>& is_dead,
+                              std::int64_t now_ms);
+  Result<std::vector<WorkerRow>> read_workers();
+
+  // Whether something that was committed since expect_no_concern() may concern other stores.
+  bool concerns_others() const { return concerns_others_; }
+  void expect_no_concern() { concerns_others_ = false; }
+  // Changes when another connection has committed something.
+  Result<std::int64_t> data_version();
+
+ private:
+  Result<void> transact(const std::function<Result<void>()>& what_to_do);
+  Result<void> begin();
+  Result<void> commit();
+  void roll_back();
+
+  // writer_runs.cc
+  Result<void> run(StartRun& op);
+  Result<void> run(Claim& op);
+  Result<void> run(ClaimDue& op);
+  Result<void> run(Resume& op);
+  Result<void> run(Terminate& op);
+  Result<void> run(Heartbeat& op);
+  Result<void> start_new(StartRun& op, std::uint32_t number);
+  Result<void> signal_started(StartRun& op);
+  Result<void> take(Claim& op, RunRow row);
+  Result<std::optional<RunHead>> find_target(RunKey run, std::string_view run_id);
+  Result<bool> is_known(WorkerKey worker);
+
+  // How a run ends.
+  struct End {
+    RunStatus status{};
+    const NewArrival* for_parent = nullptr;
+    std::int64_t now_ms = 0;
+    std::vector<RunKey>* woken = nullptr;  // If set: gets runs that have something to do by it.
+  };
+  // Ends a run that is open, and does to its children what they are to suffer.
+  Result<void> end_run(const RunHead& run, const End& end);
+  Result<void> close(const RunHead& run, const End& end);
+  // Returns those to be terminated.
+  Result<std::vector<RunHead>> leave_children(const RunHead& run, const End& end);
+  Result<void> terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
+                         std::vector<RunKey>* woken);
+  Result<void> append_failure(RunKey run, std::string_view payload, std::int64_t now_ms);
+
+  // writer_inbox.cc
+  struct Sent {
+    SendOutcome outcome{};
+    ArrivalKey key = 0;
+  };
+  Result<void> run(Send& op);
+  Result<Sent> send(const RunHead& target, const NewArrival& arrival, std::string_view dedupe,
+                    std::int64_t now_ms);
+  // Puts it into the inbox of an open run, and wakes that.
+  Result<ArrivalKey> deliver(const RunHead& target, const NewArrival& arrival, std::int64_t now_ms);
+  Result<std::optional<Claim>> claim_for(WorkerKey worker, RunKey run, std::int64_t now_ms);
+
+  // writer_tasks.cc
+  Result<void> run(TakeTasks& op);
+  Result<void> run(ChangeTask& op);
+  Result<void> finish_task(ChangeTask& op, RunKey run);
+
+  // writer_turn.cc
+  Result<void> run(CommitTurn& turn);
+  Result<void> run_inside(CommitTurn& turn);
+  Result<void> call_inside(CommitTurn& turn);
+  Result<void> write(CommitTurn& turn);
+  Result<void> forget(const CommitTurn& turn);
+  Result<void> change_inbox(CommitTurn& turn);
+  Result<void> change_tasks(CommitTurn& turn);
+  Result<void> change_promises(const CommitTurn& turn);
+  Result<void> start_children(CommitTurn& turn);
+  Result<void> start_child(CommitTurn& turn, const NewRun& child);
+  Result<void> send_outgoing(CommitTurn& turn);
+  Result<void> change_rest(const CommitTurn& turn);
+  Result<void> end(CommitTurn& turn);
+  Result<void> start_compensating(const CommitTurn& turn);
+  Result<void> recur(CommitTurn& turn, const RunHead& run);
+  Result<void> release(CommitTurn& turn);
+
+  void concern_others_than(WorkerKey owner);
+
+  Connection& connection_;
+  std::size_t payload_bytes_max_;
+  RunTable runs_;
+  LogTable log_;
+  InboxTable inbox_;
+  TaskTable tasks_;
+  PromiseTable promises_;
+  DedupeTable dedupe_;
+  CompensationTable compensations_;
+  WorkerTable workers_;
+  Statement begin_;
+  Statement commit_;
+  Statement rollback_;
+  Statement savepoint_;
+  Statement undo_;
+  Statement keep_;
+  Statement data_version_;
+
+  std::set<WorkerKey> own_workers_;
+  WorkerKey known_worker_ = 0;  // Seen in this transaction.
+  bool concerns_others_ = false;
+  bool is_inside_ = false;  // A turn's callback runs: it must not end the transaction.
+};
+
+}  // namespace pawl::store

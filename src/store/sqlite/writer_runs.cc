@@ -1,0 +1,257 @@
+// How runs are started, claimed and ended.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/sqlite/writer.h"
+
+namespace pawl::store {
+
+namespace {
+
+constexpr std::string_view kReplaced =
+    R"({"type":"Terminated","message":"a new run with this id was started"})";
+constexpr std::string_view kParentEnded =
+    R"({"type":"Terminated","message":"the parent of this run ended"})";
+
+}  // namespace
+
+Result<bool> Writer::is_known(WorkerKey worker) {
+  if (worker == 0) {
+    return false;
+  }
+  if (worker != known_worker_) {
+    PAWL_TRY_ASSIGN(const bool known, workers_.has(worker));
+    if (!known) {
+      return false;
+    }
+    known_worker_ = worker;
+  }
+  return true;
+}
+
+Result<std::optional<RunHead>> Writer::find_target(RunKey run, std::string_view run_id) {
+  return run != 0 ? runs_.find_head(run) : runs_.find_newest_head(run_id);
+}
+
+Result<void> Writer::run(StartRun& op) {
+  op.arrival = 0;
+  PAWL_TRY_ASSIGN(std::optional<RunRow> existing, runs_.find_newest(op.run.id));
+  if (!existing.has_value()) {
+    return start_new(op, 1);
+  }
+  if (op.on_existing == OnExisting::kReplace) {
+    if (!is_closed(existing->status)) {
+      PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(existing->key));
+      PAWL_TRY(terminate(*head, kReplaced, op.now_ms, nullptr));
+    }
+    return start_new(op, existing->number + 1);
+  }
+  op.row = *std::move(existing);
+  if (op.on_existing == OnExisting::kFail) {
+    op.outcome = StartOutcome::kRefused;
+    return {};
+  }
+  op.outcome = StartOutcome::kExisting;
+  return signal_started(op);
+}
+
+Result<void> Writer::start_new(StartRun& op, std::uint32_t number) {
+  op.outcome = StartOutcome::kStarted;
+  PAWL_TRY_ASSIGN(const bool has_owner, is_known(op.owner));
+  const WorkerKey owner = has_owner ? op.owner : 0;
+  PAWL_TRY_ASSIGN(op.row, runs_.add(op.run, number, 0, owner, op.now_ms));
+  concern_others_than(owner);
+  return signal_started(op);
+}
+
+Result<void> Writer::signal_started(StartRun& op) {
+  if (!op.signal.has_value()) {
+    return {};
+  }
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(op.row.key));
+  PAWL_TRY_ASSIGN(const Sent sent, send(*head, *op.signal, op.dedupe, op.now_ms));
+  op.arrival = sent.key;
+  if (sent.outcome == SendOutcome::kSent && head->can_be_claimed()) {
+    op.row.wake_ms = std::min(op.row.wake_ms, std::max(op.signal->due_ms, op.now_ms));
+  }
+  return {};
+}
+
+// `row` can be claimed.
+Result<void> Writer::take(Claim& op, RunRow row) {
+  PAWL_TRY(runs_.claim(row, op.worker, op.now_ms));
+  PAWL_TRY_ASSIGN(op.inbox, inbox_.read(op.run));
+  op.row = std::move(row);
+  op.claimed = true;
+  return {};
+}
+
+Result<void> Writer::run(Claim& op) {
+  op.claimed = false;
+  op.inbox.clear();
+  PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
+  PAWL_TRY_ASSIGN(std::optional<RunRow> row, runs_.find(op.run));
+  if (!row.has_value()) {
+    return {};
+  }
+  const bool is_free =
+      row->owner == 0 && !is_closed(row->status) && row->status != RunStatus::kBlocked;
+  if (!is_alive || !is_free) {
+    op.row = *std::move(row);
+    return {};
+  }
+  return take(op, *std::move(row));
+}
+
+Result<void> Writer::run(ClaimDue& op) {
+  op.claims.clear();
+  PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
+  if (!is_alive) {
+    return {};
+  }
+  std::vector<std::pair<std::int64_t, RunKey>> due;
+  for (const std::string& kind : op.kinds) {
+    PAWL_TRY_ASSIGN(const auto of_kind, runs_.find_due(kind, op.now_ms, op.limit));
+    due.insert(due.end(), of_kind.begin(), of_kind.end());
+  }
+  std::sort(due.begin(), due.end());
+  // A kind that is named twice brings its runs twice.
+  due.erase(std::unique(due.begin(), due.end()), due.end());
+  due.resize(std::min(due.size(), op.limit));
+  op.claims.reserve(due.size());
+  for (const auto& [wake_ms, key] : due) {
+    PAWL_TRY_ASSIGN(std::optional<RunRow> row, runs_.find(key));
+    Claim& claim = op.claims.emplace_back();
+    claim.run = key;
+    claim.worker = op.worker;
+    claim.now_ms = op.now_ms;
+    PAWL_TRY(take(claim, *std::move(row)));
+  }
+  return {};
+}
+
+Result<void> Writer::run(Resume& op) {
+  op.target = 0;
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
+  if (!head.has_value()) {
+    op.outcome = SendOutcome::kNoRun;
+    return {};
+  }
+  op.target = head->key;
+  if (is_closed(head->status)) {
+    op.outcome = SendOutcome::kClosed;
+    return {};
+  }
+  op.outcome = SendOutcome::kSent;
+  if (head->owner != 0) {
+    return {};  // It runs.
+  }
+  concern_others_than(0);
+  return runs_.resume(head->key, op.now_ms);
+}
+
+Result<void> Writer::run(Terminate& op) {
+  op.target = 0;
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
+  if (!head.has_value()) {
+    op.outcome = SendOutcome::kNoRun;
+    return {};
+  }
+  op.target = head->key;
+  op.outcome = is_closed(head->status) ? SendOutcome::kClosed : SendOutcome::kSent;
+  return op.outcome == SendOutcome::kSent ? terminate(*head, op.payload, op.now_ms, nullptr)
+                                          : Result<void>();
+}
+
+Result<void> Writer::run(Heartbeat& op) {
+  PAWL_TRY_ASSIGN(op.known, workers_.extend(op.worker, op.expires_ms));
+  return {};
+}
+
+Result<void> Writer::append_failure(RunKey run, std::string_view payload, std::int64_t now_ms) {
+  PAWL_TRY_ASSIGN(const std::uint64_t last_seq, log_.last_seq(run));
+  replay::Entry entry;
+  entry.kind = replay::EntryKind::kWorkflowFailed;
+  entry.seq = last_seq + 1;
+  entry.time_ms = now_ms;
+  entry.has_payload = true;
+  entry.payload = payload;
+  PAWL_TRY(log_.append(run, {&entry, 1}));
+  return {};
+}
+
+Result<void> Writer::terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
+                               std::vector<RunKey>* woken) {
+  PAWL_TRY(append_failure(run.key, payload, now_ms));
+  NewArrival for_parent;
+  for_parent.kind = static_cast<std::uint8_t>(replay::EntryKind::kChildWorkflowFailed);
+  for_parent.has_payload = true;
+  for_parent.payload = payload;
+  return end_run(run, {RunStatus::kFailed, &for_parent, now_ms, woken});
+}
+
+// Descendants wait in a list: there may be more generations than the stack could take.
+Result<void> Writer::end_run(const RunHead& run, const End& end) {
+  PAWL_TRY(close(run, end));
+  PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end));
+  const End by_parent{RunStatus::kFailed, nullptr, end.now_ms, end.woken};
+  while (!doomed.empty()) {
+    const RunHead child = std::move(doomed.back());
+    doomed.pop_back();
+    PAWL_TRY(append_failure(child.key, kParentEnded, end.now_ms));
+    PAWL_TRY(close(child, by_parent));
+    PAWL_TRY_ASSIGN(const std::vector<RunHead> more, leave_children(child, by_parent));
+    doomed.insert(doomed.end(), more.begin(), more.end());
+  }
+  return {};
+}
+
+Result<void> Writer::close(const RunHead& run, const End& end) {
+  concerns_others_ = true;
+  PAWL_TRY(runs_.close(run.key, end.status, end.now_ms));
+  PAWL_TRY(runs_.remove_reason(run.key));
+  PAWL_TRY(tasks_.remove_all(run.key));
+  PAWL_TRY(promises_.remove_all(run.key));
+  if (end.status == RunStatus::kRecurred) {
+    return {};  // The next run inherits the rest.
+  }
+  PAWL_TRY(inbox_.remove_all(run.key));
+  PAWL_TRY(dedupe_.remove_all(run.chain));
+  if (end.for_parent == nullptr || run.parent.run == 0) {
+    return {};
+  }
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> parent, runs_.find_head(run.parent.run));
+  if (!parent.has_value() || is_closed(parent->status)) {
+    return {};
+  }
+  NewArrival arrival = *end.for_parent;
+  arrival.id = run.parent.command;
+  PAWL_TRY(deliver(*parent, arrival, end.now_ms));
+  if (end.woken != nullptr) {
+    end.woken->push_back(parent->key);
+  }
+  return {};
+}
+
+Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, const End& end) {
+  std::vector<RunHead> doomed;
+  PAWL_TRY_ASSIGN(const std::vector<RunHead> children, runs_.read_child_heads(run.key));
+  for (const RunHead& child : children) {
+    if (child.parent.close == ParentClose::kTerminate) {
+      doomed.push_back(child);
+    } else if (child.parent.close == ParentClose::kCancel) {
+      NewArrival cancel;
+      cancel.kind = static_cast<std::uint8_t>(replay::EntryKind::kCancellationRequested);
+      PAWL_TRY(deliver(child, cancel, end.now_ms));
+      if (end.woken != nullptr) {
+        end.woken->push_back(child.key);
+      }
+    }
+  }
+  return doomed;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,274 @@
+// How a turn is written.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "store/sqlite/size_check.h"
+#include "store/sqlite/writer.h"
+
+namespace pawl::store {
+
+namespace {
+
+constexpr std::string_view kIdTaken =
+    R"({"type":"AlreadyExists","message":"a run with this id exists already"})";
+
+bool is_promise_end(replay::EntryKind kind) {
+  return kind == replay::EntryKind::kPromiseResolved ||
+         kind == replay::EntryKind::kPromiseRejected || kind == replay::EntryKind::kPromiseTimedOut;
+}
+
+NewArrival arrival_for(replay::EntryKind kind, std::string_view command) {
+  NewArrival arrival;
+  arrival.kind = static_cast<std::uint8_t>(kind);
+  arrival.id = command;
+  return arrival;
+}
+
+}  // namespace
+
+Result<void> Writer::run(CommitTurn& turn) {
+  turn.committed = false;
+  turn.released = false;
+  turn.refused.reset();
+  turn.started.clear();
+  turn.woken.clear();
+  PAWL_TRY_ASSIGN(const std::optional<Lease> lease, runs_.find_lease(turn.run));
+  if (!lease.has_value() || turn.worker == 0 || lease->owner != turn.worker ||
+      lease->epoch != turn.epoch) {
+    return {};
+  }
+  return turn.inside ? run_inside(turn) : write(turn);
+}
+
+Result<void> Writer::run_inside(CommitTurn& turn) {
+  PAWL_TRY(Query(savepoint_).run());
+  PAWL_TRY(call_inside(turn));
+  if (!turn.refused.has_value()) {
+    PAWL_TRY(write(turn));
+  }
+  if (!turn.committed) {
+    PAWL_TRY(Query(undo_).run());
+  }
+  return Query(keep_).run();
+}
+
+Result<void> Writer::call_inside(CommitTurn& turn) {
+  is_inside_ = true;
+  Result<void> done = turn.inside(connection_.native(), turn);
+  is_inside_ = false;
+  if (!connection_.in_transaction()) {
+    return make_error(done.has_value() ? ErrorCode::kInvalidState : ErrorCode::kStoreIo,
+                      "the transaction was ended by a function that ran in it; nothing of the "
+                      "batch was written" +
+                          (done.has_value() ? "" : ": " + done.error().message));
+  }
+  if (done.has_value()) {
+    done = check_sizes(turn, payload_bytes_max_);
+  }
+  if (!done.has_value()) {
+    turn.refused = std::move(done).error();
+  }
+  return {};
+}
+
+// Entries come first: if another worker has been there, nothing else needs to be taken back.
+Result<void> Writer::write(CommitTurn& turn) {
+  PAWL_TRY_ASSIGN(turn.committed, log_.append(turn.run, turn.entries));
+  if (!turn.committed) {
+    return {};
+  }
+  PAWL_TRY(forget(turn));
+  PAWL_TRY(change_inbox(turn));
+  PAWL_TRY(change_tasks(turn));
+  PAWL_TRY(change_promises(turn));
+  PAWL_TRY(start_children(turn));
+  PAWL_TRY(send_outgoing(turn));
+  PAWL_TRY(change_rest(turn));
+  if (turn.ending.has_value()) {
+    PAWL_TRY(end(turn));
+  }
+  const bool is_over = turn.ending.has_value() && is_closed(turn.ending->status);
+  if (is_over) {
+    turn.released = true;
+    return {};
+  }
+  return turn.release ? release(turn) : Result<void>();
+}
+
+Result<void> Writer::forget(const CommitTurn& turn) {
+  if (turn.forgotten.empty()) {
+    return {};
+  }
+  // The checkpoint that stands for them is written in the same turn.
+  std::string_view loop;
+  std::int64_t iteration = 0;
+  for (const replay::Entry& entry : turn.entries) {
+    if (entry.checkpoint != nullptr) {
+      loop = entry.location;
+      iteration = static_cast<std::int64_t>(entry.checkpoint->iteration);
+    }
+  }
+  return log_.forget(turn.run, turn.forgotten, loop, iteration);
+}
+
+Result<void> Writer::change_inbox(CommitTurn& turn) {
+  for (const ArrivalKey key : turn.consumed) {
+    PAWL_TRY(inbox_.consume(turn.run, key));
+  }
+  for (const ArrivalKey key : turn.kept) {
+    PAWL_TRY(inbox_.keep(turn.run, key));
+  }
+  for (const auto& [kind, id] : turn.withdrawn) {
+    PAWL_TRY(inbox_.withdraw(turn.run, kind, id));
+  }
+  for (const NewArrival& arrival : turn.arrivals) {
+    PAWL_TRY(inbox_.put(turn.run, arrival));
+  }
+  return {};
+}
+
+Result<void> Writer::change_tasks(CommitTurn& turn) {
+  for (const NewTask& task : turn.tasks) {
+    PAWL_TRY(tasks_.add(turn.run, task, turn.now_ms));
+    concerns_others_ = true;
+  }
+  for (const std::string& id : turn.cancelled_tasks) {
+    PAWL_TRY_ASSIGN(const bool was_waiting, tasks_.cancel(turn.run, id));
+    if (was_waiting) {
+      PAWL_TRY(inbox_.put(turn.run, arrival_for(replay::EntryKind::kTaskCancelled, id)));
+      turn.woken.push_back(turn.run);
+    } else {
+      concerns_others_ = true;
+    }
+  }
+  return {};
+}
+
+Result<void> Writer::change_promises(const CommitTurn& turn) {
+  for (const std::string& name : turn.promises) {
+    PAWL_TRY(promises_.open(turn.run, name));
+    concerns_others_ = true;
+  }
+  for (const replay::Entry& entry : turn.entries) {
+    if (is_promise_end(entry.kind)) {
+      PAWL_TRY(promises_.resolve(turn.run, entry.id));
+    }
+  }
+  return {};
+}
+
+Result<void> Writer::start_children(CommitTurn& turn) {
+  for (const NewRun& child : turn.children) {
+    PAWL_TRY(start_child(turn, child));
+  }
+  return {};
+}
+
+Result<void> Writer::start_child(CommitTurn& turn, const NewRun& child) {
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> existing, runs_.find_newest_head(child.id));
+  if (existing.has_value()) {
+    NewArrival failed = arrival_for(replay::EntryKind::kChildWorkflowFailed, child.parent.command);
+    failed.has_payload = true;
+    failed.payload = kIdTaken;
+    PAWL_TRY(inbox_.put(turn.run, failed));
+    turn.started.push_back(0);
+    turn.woken.push_back(turn.run);
+    return {};
+  }
+  PAWL_TRY_ASSIGN(const RunRow row, runs_.add(child, 1, 0, 0, turn.now_ms));
+  concern_others_than(0);
+  turn.started.push_back(row.key);
+  turn.woken.push_back(row.key);
+  return {};
+}
+
+Result<void> Writer::send_outgoing(CommitTurn& turn) {
+  for (const Outgoing& outgoing : turn.outgoing) {
+    PAWL_TRY_ASSIGN(const std::optional<RunHead> target, runs_.find_newest_head(outgoing.run_id));
+    if (!target.has_value()) {
+      continue;
+    }
+    PAWL_TRY_ASSIGN(const Sent sent, send(*target, outgoing.arrival, outgoing.dedupe, turn.now_ms));
+    if (sent.outcome == SendOutcome::kSent) {
+      turn.woken.push_back(target->key);
+    }
+  }
+  return {};
+}
+
+Result<void> Writer::change_rest(const CommitTurn& turn) {
+  for (const CompensationChange& change : turn.compensation_changes) {
+    PAWL_TRY(compensations_.change(turn.run, change));
+  }
+  if (turn.definition.has_value()) {
+    PAWL_TRY(runs_.set_definition(turn.run, *turn.definition));
+  }
+  return {};
+}
+
+Result<void> Writer::end(CommitTurn& turn) {
+  const Ending& ending = *turn.ending;
+  if (ending.status == RunStatus::kCompensating) {
+    return start_compensating(turn);
+  }
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> run, runs_.find_head(turn.run));
+  if (ending.status == RunStatus::kRecurred) {
+    PAWL_TRY(recur(turn, *run));
+  }
+  const NewArrival* const for_parent =
+      ending.for_parent.has_value() ? &*ending.for_parent : nullptr;
+  PAWL_TRY(end_run(*run, {ending.status, for_parent, turn.now_ms, &turn.woken}));
+  return turn.reason.empty() ? Result<void>() : runs_.set_reason(turn.run, turn.reason);
+}
+
+// The workflow function has ended: nothing that it asked for will be looked at any more.
+Result<void> Writer::start_compensating(const CommitTurn& turn) {
+  const Ending& ending = *turn.ending;
+  PAWL_TRY(runs_.start_compensating(turn.run, ending.goal, turn.now_ms));
+  PAWL_TRY(inbox_.remove_all(turn.run));
+  PAWL_TRY(tasks_.remove_all(turn.run));
+  PAWL_TRY(promises_.remove_all(turn.run));
+  for (const CompensationRow& row : ending.compensations) {
+    PAWL_TRY(compensations_.add(turn.run, row));
+  }
+  return {};
+}
+
+Result<void> Writer::recur(CommitTurn& turn, const RunHead& run) {
+  PAWL_TRY_ASSIGN(const std::optional<RunRow> row, runs_.find(run.key));
+  NewRun next = turn.ending->next.value_or(NewRun{});
+  next.id = row->id;
+  next.parent = row->parent;
+  PAWL_TRY_ASSIGN(const RunRow started,
+                  runs_.add(next, row->number + 1, run.chain, 0, turn.now_ms));
+  for (const NewArrival& signal : turn.ending->signals) {
+    PAWL_TRY(inbox_.put(started.key, signal));
+  }
+  PAWL_TRY(inbox_.move_free_ones(run.key, started.key));
+  turn.started.push_back(started.key);
+  turn.woken.push_back(started.key);
+  return {};
+}
+
+// What has come in the meantime must not wait for the next one.
+Result<void> Writer::release(CommitTurn& turn) {
+  std::int64_t wake_ms = kNever;
+  if (turn.status == RunStatus::kBlocked) {
+    concerns_others_ = true;
+    PAWL_TRY(runs_.set_reason(turn.run, turn.reason));
+  } else {
+    PAWL_TRY_ASSIGN(const std::int64_t first_due_ms, inbox_.first_due(turn.run));
+    if (first_due_ms <= turn.now_ms) {
+      return {};
+    }
+    wake_ms = std::min(first_due_ms, turn.wake_ms);
+    concerns_others_ = concerns_others_ || wake_ms <= turn.now_ms;
+  }
+  PAWL_TRY(runs_.release(turn.run, turn.status, turn.waiting_for, wake_ms, turn.now_ms));
+  turn.released = true;
+  return {};
+}
+
+}  // namespace pawl::store
