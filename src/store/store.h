@@ -62,7 +62,9 @@ struct Claim {
   WorkerKey worker = 0;
   std::int64_t now_ms = 0;
 
-  bool claimed = false;  // False: somebody owns it, or it is closed, blocked or gone.
+  // False: somebody owns it, or it is closed, blocked or gone, or the worker is not known (any
+  // more).
+  bool claimed = false;
   RunRow row;
   std::vector<Arrival> inbox;  // All of it, also what is not due.
 };
@@ -120,7 +122,8 @@ struct CommitTurn {
   // stay awake: `release` and the time to wake pass them over.
   std::vector<ArrivalKey> kept;
   std::vector<NewArrival> arrivals;  // For this run: deadlines, mostly.
-  // Arrivals of this run to take back, by kind and id (SignalTimedOut: by location).
+  // Arrivals of this run to take back, by kind and id (SignalTimedOut: by location); done before
+  // `arrivals` are put.
   std::vector<std::pair<std::uint8_t, std::string>> withdrawn;
   std::vector<NewTask> tasks;
   // By id. One that waits is gone, and TaskCancelled is put into the run's inbox; one that runs is
@@ -133,8 +136,9 @@ struct CommitTurn {
 
   std::optional<std::string> definition;  // Fingerprint from now on.
   std::optional<Ending> ending;
-  // Gives the run back, waiting or blocked; `wake_ms` at the latest wakes it (kBlocked: never).
-  // Not done, and said so, if something in the inbox is due that the turn has not consumed.
+  // Gives the run back, waiting or blocked; `wake_ms` at the latest wakes it (kBlocked: never), and
+  // is set to when something in the inbox does so before. Not done, and said so, if something in
+  // the inbox is due that the turn has not consumed; a blocked run does not mind.
   bool release = false;
   RunStatus status = RunStatus::kRunning;
   std::string waiting_for;
@@ -153,7 +157,7 @@ struct CommitTurn {
   // What else the turn put into the run's own inbox: cancelled tasks, children that could not be
   // started.
   std::vector<Arrival> bounced;
-  // What became of the children and of the next run, in order.
+  // What became of the children and of the next run, in order; 0: its id is taken.
   std::vector<RunKey> started;
   // Runs that got something to do by this turn: parents, children, targets of `outgoing`.
   std::vector<RunKey> woken;
@@ -234,7 +238,7 @@ struct ChangeTask {
   WorkerKey claim_for = 0;  // As in Send.
 
   bool changed = false;
-  bool cancel_requested = false;
+  bool cancel_requested = false;  // Also if the task is gone.
   RunKey run = 0;
   WorkerKey owner = 0;  // Of the run.
   ArrivalKey key = 0;
@@ -274,8 +278,9 @@ class Store {
   // Ends a worker in good order. What it still holds is free at once.
   virtual Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms) = 0;
   // Frees what workers hold that are dead or have not said in time that they live: their runs wake
-  // now; tasks they held count as timed out now. Returns when to look again: when the first of the
-  // others expires, kNever if there is none.
+  // now; tasks they held count as timed out now. `self` is spared. Returns when to look again: when
+  // the first of the others expires, kNever if there is none. Those may have left runs that sleep:
+  // look at next_wake() and due_tasks(), too.
   virtual Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) = 0;
 
   // --- Reads: what is committed ---
@@ -288,7 +293,7 @@ class Store {
   // Why it is blocked; empty if it is not.
   virtual Result<std::string> read_reason(RunKey run) = 0;
   // Calls `visit` for each entry in order of seq, from `from_seq`; its views are valid for the
-  // call. An error that it returns ends the read.
+  // call. An error that it returns ends the read. It must not call the store.
   virtual Result<void> read_log(RunKey run, std::uint64_t from_seq,
                                 const std::function<Result<void>(const replay::Entry&)>& visit) = 0;
   // The entry with the highest seq: of a closed run, its outcome.

@@ -108,6 +108,7 @@ class Writer {
   Result<void> write(CommitTurn& turn);
   Result<void> forget(const CommitTurn& turn);
   Result<void> change_inbox(CommitTurn& turn);
+  Result<void> bounce(CommitTurn& turn, NewArrival arrival);
   Result<void> change_tasks(CommitTurn& turn);
   Result<void> change_promises(const CommitTurn& turn);
   Result<void> start_children(CommitTurn& turn);

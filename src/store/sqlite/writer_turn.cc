@@ -32,6 +32,8 @@ Result<void> Writer::run(CommitTurn& turn) {
   turn.committed = false;
   turn.released = false;
   turn.refused.reset();
+  turn.arrival_keys.clear();
+  turn.bounced.clear();
   turn.started.clear();
   turn.woken.clear();
   PAWL_TRY_ASSIGN(const std::optional<Lease> lease, runs_.find_lease(turn.run));
@@ -124,8 +126,17 @@ Result<void> Writer::change_inbox(CommitTurn& turn) {
     PAWL_TRY(inbox_.withdraw(turn.run, kind, id));
   }
   for (const NewArrival& arrival : turn.arrivals) {
-    PAWL_TRY(inbox_.put(turn.run, arrival));
+    PAWL_TRY_ASSIGN(const ArrivalKey key, inbox_.put(turn.run, arrival));
+    turn.arrival_keys.push_back(key);
   }
+  return {};
+}
+
+Result<void> Writer::bounce(CommitTurn& turn, NewArrival arrival) {
+  Arrival& bounced = turn.bounced.emplace_back();
+  static_cast<NewArrival&>(bounced) = std::move(arrival);
+  bounced.run = turn.run;
+  PAWL_TRY_ASSIGN(bounced.key, inbox_.put(turn.run, bounced));
   return {};
 }
 
@@ -137,8 +148,7 @@ Result<void> Writer::change_tasks(CommitTurn& turn) {
   for (const std::string& id : turn.cancelled_tasks) {
     PAWL_TRY_ASSIGN(const bool was_waiting, tasks_.cancel(turn.run, id));
     if (was_waiting) {
-      PAWL_TRY(inbox_.put(turn.run, arrival_for(replay::EntryKind::kTaskCancelled, id)));
-      turn.woken.push_back(turn.run);
+      PAWL_TRY(bounce(turn, arrival_for(replay::EntryKind::kTaskCancelled, id)));
     } else {
       concerns_others_ = true;
     }
@@ -172,10 +182,8 @@ Result<void> Writer::start_child(CommitTurn& turn, const NewRun& child) {
     NewArrival failed = arrival_for(replay::EntryKind::kChildWorkflowFailed, child.parent.command);
     failed.has_payload = true;
     failed.payload = kIdTaken;
-    PAWL_TRY(inbox_.put(turn.run, failed));
     turn.started.push_back(0);
-    turn.woken.push_back(turn.run);
-    return {};
+    return bounce(turn, std::move(failed));
   }
   PAWL_TRY_ASSIGN(const RunRow row, runs_.add(child, 1, 0, 0, turn.now_ms));
   concern_others_than(0);
@@ -267,6 +275,7 @@ Result<void> Writer::release(CommitTurn& turn) {
     concerns_others_ = concerns_others_ || wake_ms <= turn.now_ms;
   }
   PAWL_TRY(runs_.release(turn.run, turn.status, turn.waiting_for, wake_ms, turn.now_ms));
+  turn.wake_ms = wake_ms;
   turn.released = true;
   return {};
 }
