@@ -1,0 +1,203 @@
+// Engine: runs the workflows of a registry on a store, and is the client for them. Thread-safe.
+//
+// All calls block until what they ask for is durable. They throw NotFound, AlreadyExists, Closed,
+// UsageError or StoreError. A run is named by its id; the newest one with that id is meant. Not to
+// be used from workflow code, nor from activities that the same engine waits for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "pawl/codec.hpp"
+#include "pawl/context.hpp"
+#include "pawl/errors.hpp"
+#include "pawl/options.hpp"
+#include "pawl/registry.hpp"
+
+namespace pawl {
+
+// What is known about a run.
+struct Description {
+  Info info;
+  Status status{};
+  std::string waiting_for;  // kWaiting: e.g. "signal approved".
+  std::string reason;       // kBlocked: why.
+  Time started;
+  Time changed;  // When the status last did.
+};
+
+namespace detail {
+
+class Client;
+
+struct Started {
+  std::string id;
+  bool is_new = false;
+};
+struct SignalWithStart {
+  std::string name;
+  std::string payload;
+  std::string dedupe;
+};
+
+Started start(Client& client, std::string kind, std::string id, std::string input,
+              const StartOptions& options, std::optional<SignalWithStart> signal);
+std::string kind_of(Client& client, void (*function)());
+bool signal(Client& client, const std::string& run, std::string name, std::string payload,
+            std::string dedupe);
+void resolve(Client& client, const std::string& run, const std::string& promise,
+             std::string payload);
+void reject(Client& client, const std::string& run, const std::string& promise,
+            const std::string& type, const std::string& message, const std::string& details);
+void cancel(Client& client, const std::string& run, const std::string& reason);
+void terminate(Client& client, const std::string& run, const std::string& reason);
+void resume(Client& client, const std::string& run);
+// The encoded result; throws WorkflowFailed, WorkflowCancelled, TimedOut.
+std::string wait(Client& client, const std::string& run, std::optional<Millis> limit);
+Description describe(Client& client, const std::string& run);
+void stop(Client& client);
+std::pair<std::string, std::string> parse_token(std::string_view token);
+
+template <class T>
+std::string encode_for(std::string_view call, const T& value) {
+  return encode(Kept<T>(value), [&] { return std::string(call); });
+}
+
+}  // namespace detail
+
+// A run, to ask about it and to act on it. Keeps what it needs of the engine alive.
+template <class R = void>
+class RunHandle {
+ public:
+  const std::string& id() const { return id_; }
+  // The call that gave this handle has started it.
+  bool is_new() const { return is_new_; }
+
+  // Waits for the end of the run, and of those it recurs to. Throws WorkflowFailed or
+  // WorkflowCancelled; with a limit, TimedOut.
+  R result() const { return read(detail::wait(*client_, id_, std::nullopt)); }
+  R result_for(Millis limit) const { return read(detail::wait(*client_, id_, limit)); }
+
+  Description describe() const { return detail::describe(*client_, id_); }
+  Status status() const { return describe().status; }
+
+  // False: a signal with the same dedupe text was sent before.
+  template <class T = std::monostate>
+  bool signal(std::string name, const T& value = {}, const SignalOptions& options = {}) const {
+    return detail::signal(*client_, id_, std::move(name), detail::encode_for("signal", value),
+                          options.dedupe);
+  }
+  void cancel(const std::string& reason = {}) const { detail::cancel(*client_, id_, reason); }
+  // Ends it at once; no code of it runs any more, no compensation either.
+  void terminate(const std::string& reason = {}) const { detail::terminate(*client_, id_, reason); }
+  // Has a blocked run tried again.
+  void resume() const { detail::resume(*client_, id_); }
+
+  // For the library.
+  RunHandle(std::shared_ptr<detail::Client> client, std::string id, bool is_new)
+      : client_(std::move(client)), id_(std::move(id)), is_new_(is_new) {}
+
+ private:
+  R read(const std::string& payload) const {
+    if constexpr (!std::is_void_v<R>) {
+      return detail::decode<R>(payload, [&] { return "result of run '" + id_ + "'"; });
+    }
+  }
+
+  std::shared_ptr<detail::Client> client_;
+  std::string id_;
+  bool is_new_ = false;
+};
+
+class Engine {
+ public:
+  // Opens the store, e.g. "sqlite:shop.db", and starts to work. Throws StoreError or UsageError.
+  Engine(std::string_view url, const Registry& registry, const EngineOptions& options = {});
+  // Stops.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // --- Runs ---
+  // An empty id: a new one is made.
+  template <class R = void, class In>
+    requires(!std::is_same_v<std::decay_t<In>, StartOptions>)
+  RunHandle<R> start(std::string kind, std::string id, const In& input,
+                     const StartOptions& options = {}) {
+    return started<R>(detail::start(*client_, std::move(kind), std::move(id),
+                                    detail::encode_for("start", input), options, std::nullopt));
+  }
+  template <class R = void>
+  RunHandle<R> start(std::string kind, std::string id, const StartOptions& options = {}) {
+    return started<R>(
+        detail::start(*client_, std::move(kind), std::move(id), "null", options, std::nullopt));
+  }
+  // By the function that was registered.
+  template <class R, class... Args>
+  RunHandle<R> start(Workflow<R> (*function)(Context, Args...), std::string id,
+                     const std::type_identity_t<std::decay_t<Args>>&... input) {
+    return started<R>(detail::start(
+        *client_, detail::kind_of(*client_, reinterpret_cast<void (*)()>(function)), std::move(id),
+        detail::encode_arguments([] { return std::string("start"); }, input...), {}, std::nullopt));
+  }
+  // Starts the run unless it is there, and sends it a signal, in one commit.
+  template <class R = void, class In, class T>
+  RunHandle<R> signal_with_start(std::string kind, std::string id, const In& input,
+                                 std::string signal, const T& value,
+                                 const StartOptions& options = {},
+                                 const SignalOptions& signal_options = {}) {
+    return started<R>(detail::start(
+        *client_, std::move(kind), std::move(id), detail::encode_for("signal_with_start", input),
+        options,
+        detail::SignalWithStart{std::move(signal), detail::encode_for("signal_with_start", value),
+                                signal_options.dedupe}));
+  }
+  // A handle to a run that is there. Throws NotFound.
+  template <class R = void>
+  RunHandle<R> get(std::string id) {
+    detail::describe(*client_, id);
+    return RunHandle<R>(client_, std::move(id), false);
+  }
+
+  // --- Promises ---
+  template <class T = std::monostate>
+  void resolve(const std::string& run, const std::string& promise, const T& value = {}) {
+    detail::resolve(*client_, run, promise, detail::encode_for("resolve", value));
+  }
+  void reject(const std::string& run, const std::string& promise, const std::string& type,
+              const std::string& message, const std::string& details = {}) {
+    detail::reject(*client_, run, promise, type, message, details);
+  }
+  // By the text that PromiseFuture::token() gave.
+  template <class T = std::monostate>
+  void resolve_token(std::string_view token, const T& value = {}) {
+    const auto [run, promise] = detail::parse_token(token);
+    resolve(run, promise, value);
+  }
+  void reject_token(std::string_view token, const std::string& type, const std::string& message,
+                    const std::string& details = {}) {
+    const auto [run, promise] = detail::parse_token(token);
+    reject(run, promise, type, message, details);
+  }
+
+  // Waits for what is under way and gives the runs back. Nothing works after it.
+  void stop() { detail::stop(*client_); }
+
+ private:
+  explicit Engine(std::shared_ptr<detail::Client> client) : client_(std::move(client)) {}
+
+  template <class R>
+  RunHandle<R> started(detail::Started started) {
+    return RunHandle<R>(client_, std::move(started.id), started.is_new);
+  }
+
+  std::shared_ptr<detail::Client> client_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,318 @@
+#include "sdk/client.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/thread_environment.h"
+#include "sdk/program.h"
+#include "sdk/token.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace pawl {
+
+namespace detail {
+
+void throw_client_error(std::string_view what, const Error& error) {
+  const std::string text = std::string(what) + ": " + error.message;
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+      throw NotFound(text);
+    case ErrorCode::kAlreadyExists:
+      throw AlreadyExists(text);
+    case ErrorCode::kClosed:
+      throw Closed(text);
+    case ErrorCode::kTimedOut:
+      throw TimedOut(text);
+    case ErrorCode::kStoreBusy:
+    case ErrorCode::kStoreFull:
+    case ErrorCode::kStoreIo:
+    case ErrorCode::kStoreCorrupt:
+    case ErrorCode::kStoreUnusable:
+    case ErrorCode::kUnknownOutcome:
+    case ErrorCode::kCorruptLog:
+      throw StoreError(text);
+    default:
+      throw UsageError(text);
+  }
+}
+
+// --- Opening -------------------------------------------------------------------------------------
+
+std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptions& options) {
+  const std::string what = "store '" + std::string(url) + "'";
+  if (!url.starts_with("sqlite:")) {
+    throw UsageError(what + ": the URL of a store begins with sqlite:");
+  }
+  auto parsed = store::parse_sqlite_url(url);
+  if (!parsed) {
+    throw_client_error(what, parsed.error());
+  }
+  parsed->payload_bytes_max = std::max(parsed->payload_bytes_max, options.payload_bytes_max);
+  auto opened = store::open_sqlite(*std::move(parsed));
+  if (!opened) {
+    throw_client_error(what, opened.error());
+  }
+  return *std::move(opened);
+}
+
+namespace {
+
+engine::EngineOptions engine_options(const EngineOptions& options, bool replay_every_turn) {
+  engine::EngineOptions result;
+  result.worker_name = options.worker_name;
+  result.lease_ms = options.lease.count();
+  result.cache_bytes = options.cache_bytes;
+  result.payload_bytes_max = options.payload_bytes_max;
+  result.queues.clear();
+  for (const Queue& queue : options.queues) {
+    result.queues.push_back({queue.name, queue.concurrency});
+  }
+  result.replay_every_turn = replay_every_turn;
+  return result;
+}
+
+}  // namespace
+
+Client::Client(std::shared_ptr<store::Store> store,
+               std::shared_ptr<engine::Environment> environment, const Registry& registry,
+               const EngineOptions& options, std::shared_ptr<const Settings> settings,
+               bool replay_every_turn)
+    : environment_(std::move(environment)), store_(std::move(store)) {
+  std::vector<engine::Definition> definitions;
+  for (const WorkflowEntry& entry : registry.workflows()) {
+    definitions.push_back(make_definition(entry, settings));
+    if (entry.function != nullptr) {
+      kinds_.emplace(entry.function, entry.kind);
+    }
+  }
+  std::vector<engine::ActivityType> activities;
+  for (const ActivityEntry& entry : registry.activities()) {
+    activities.push_back(make_activity_type(entry, *settings));
+  }
+  auto engine = engine::Engine::create(engine_options(options, replay_every_turn), store_,
+                                       environment_, std::move(definitions), std::move(activities));
+  if (!engine) {
+    throw_client_error("engine", engine.error());
+  }
+  engine_ = *std::move(engine);
+  if (options.work) {
+    const Result<void> started = engine_->start();
+    if (!started) {
+      throw_client_error("engine", started.error());
+    }
+  }
+}
+
+Client::~Client() { stop(); }
+
+void Client::stop() {
+  if (engine_) {
+    engine_->stop();
+  }
+}
+
+const std::string& Client::kind_of(void (*function)()) const {
+  const auto found = kinds_.find(function);
+  if (found == kinds_.end()) {
+    throw UsageError("start: this function is not in the registry as a workflow");
+  }
+  return found->second;
+}
+
+// --- Calls ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Makes the call, and waits for its answer.
+template <class T, class Call>
+T wait_for(Client& client, const std::string& what, const Call& call,
+           std::optional<Millis> limit = std::nullopt) {
+  struct Answer {
+    engine::Latch latch;
+    std::optional<Result<T>> result;
+  };
+  auto answer = std::make_shared<Answer>();
+  call([answer](Result<T> result) {
+    answer->result.emplace(std::move(result));
+    answer->latch.set();
+  });
+  if (!client.environment().wait(answer->latch, limit ? limit->count() : -1)) {
+    throw TimedOut(what + ": not within " + std::to_string(limit.value_or(Millis::zero()).count()) +
+                   " ms");
+  }
+  Result<T>& result = *answer->result;
+  if (!result) {
+    throw_client_error(what, result.error());
+  }
+  if constexpr (!std::is_void_v<T>) {
+    return *std::move(result);
+  }
+}
+
+std::string call_on(std::string_view call, const std::string& run) {
+  return std::string(call) + " '" + run + "'";
+}
+
+}  // namespace
+
+Started start(Client& client, std::string kind, std::string id, std::string input,
+              const StartOptions& options, std::optional<SignalWithStart> signal) {
+  engine::StartRequest request;
+  const std::string what = call_on("start", id);
+  request.kind = std::move(kind);
+  request.id = std::move(id);
+  request.input = std::move(input);
+  switch (options.on_existing) {
+    case OnExisting::kReturn:
+      request.on_existing = store::OnExisting::kReturn;
+      break;
+    case OnExisting::kFail:
+      request.on_existing = store::OnExisting::kFail;
+      break;
+    case OnExisting::kReplace:
+      request.on_existing = store::OnExisting::kReplace;
+      break;
+  }
+  for (const auto& [name, value] : options.tags) {
+    request.tags.push_back({name, value});
+  }
+  if (signal) {
+    request.signal = std::move(signal->name);
+    request.signal_payload = std::move(signal->payload);
+    request.signal_dedupe = std::move(signal->dedupe);
+  }
+  engine::StartedRun started = wait_for<engine::StartedRun>(client, what, [&](auto done) {
+    client.engine().start_run(std::move(request), std::move(done));
+  });
+  return {std::move(started.id), started.is_new};
+}
+
+std::string kind_of(Client& client, void (*function)()) { return client.kind_of(function); }
+
+bool signal(Client& client, const std::string& run, std::string name, std::string payload,
+            std::string dedupe) {
+  return wait_for<bool>(client, call_on("signal", run), [&](auto done) {
+    client.engine().signal(run, std::move(name), std::move(payload), {}, std::move(dedupe),
+                           std::move(done));
+  });
+}
+
+void resolve(Client& client, const std::string& run, const std::string& promise,
+             std::string payload) {
+  wait_for<void>(client, call_on("resolve", promise) + " of '" + run + "'", [&](auto done) {
+    client.engine().resolve(run, promise, std::move(payload), std::move(done));
+  });
+}
+
+void reject(Client& client, const std::string& run, const std::string& promise,
+            const std::string& type, const std::string& message, const std::string& details) {
+  engine::Failure failure;
+  failure.type = type;
+  failure.message = message;
+  failure.details = details;
+  wait_for<void>(client, call_on("reject", promise) + " of '" + run + "'", [&](auto done) {
+    client.engine().reject(run, promise, engine::encode_failure(failure), std::move(done));
+  });
+}
+
+void cancel(Client& client, const std::string& run, const std::string& reason) {
+  wait_for<void>(client, call_on("cancel", run),
+                 [&](auto done) { client.engine().cancel(run, reason, std::move(done)); });
+}
+
+void terminate(Client& client, const std::string& run, const std::string& reason) {
+  wait_for<void>(client, call_on("terminate", run),
+                 [&](auto done) { client.engine().terminate(run, reason, std::move(done)); });
+}
+
+void resume(Client& client, const std::string& run) {
+  wait_for<void>(client, call_on("resume", run),
+                 [&](auto done) { client.engine().resume(run, std::move(done)); });
+}
+
+std::string wait(Client& client, const std::string& run, std::optional<Millis> limit) {
+  engine::RunOutcome outcome = wait_for<engine::RunOutcome>(
+      client, call_on("result of", run),
+      [&](auto done) { client.engine().wait(run, std::move(done)); }, limit);
+  switch (outcome.status) {
+    case store::RunStatus::kFailed: {
+      const engine::Failure failure = engine::decode_failure(outcome.payload);
+      throw WorkflowFailed(call_on("run", run), failure.type, failure.message, failure.details);
+    }
+    case store::RunStatus::kCancelled:
+      throw WorkflowCancelled(run, engine::decode_failure(outcome.payload).message);
+    default:
+      return std::move(outcome.payload);
+  }
+}
+
+Description describe(Client& client, const std::string& run) {
+  const auto found = client.store().find_run(run, std::nullopt);
+  if (!found) {
+    throw_client_error(call_on("describe", run), found.error());
+  }
+  if (!*found) {
+    throw NotFound("there is no run '" + run + "'");
+  }
+  const store::RunRow& row = **found;
+  Description description;
+  description.info = {row.id, row.number, row.kind, row.uuid.to_string()};
+  description.status = static_cast<Status>(row.status);
+  description.waiting_for = row.waiting_for;
+  description.started = Time(Millis(row.created_ms));
+  description.changed = Time(Millis(row.changed_ms));
+  if (row.status == store::RunStatus::kBlocked) {
+    auto reason = client.store().read_reason(row.key);
+    if (!reason) {
+      throw_client_error(call_on("describe", run), reason.error());
+    }
+    description.reason = *std::move(reason);
+  }
+  return description;
+}
+
+void stop(Client& client) { client.stop(); }
+
+std::pair<std::string, std::string> parse_token(std::string_view token) {
+  auto parts = read_token(token);
+  if (!parts) {
+    throw UsageError("'" + std::string(token) + "' is no token of a promise");
+  }
+  return *std::move(parts);
+}
+
+}  // namespace detail
+
+// --- Engine --------------------------------------------------------------------------------------
+
+namespace {
+
+std::shared_ptr<engine::Environment> threads_for(const EngineOptions& options) {
+  engine::ThreadOptions threads;
+  if (options.activity_threads != 0) {
+    threads.activities = options.activity_threads;
+  }
+  return engine::make_thread_environment(threads);
+}
+
+std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& options) {
+  auto settings = std::make_shared<detail::Settings>();
+  settings->payload_bytes_max = options.payload_bytes_max;
+  return settings;
+}
+
+}  // namespace
+
+Engine::Engine(std::string_view url, const Registry& registry, const EngineOptions& options)
+    : client_(std::make_shared<detail::Client>(detail::open_store(url, options),
+                                               threads_for(options), registry, options,
+                                               settings_for(options))) {}
+
+Engine::~Engine() {
+  if (client_) {
+    client_->stop();
+  }
+}
+
+}  // namespace pawl

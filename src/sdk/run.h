@@ -1,0 +1,105 @@
+// Run: the code of one run as the templates in include/pawl see it (pawl/detail/run.hpp): who waits
+// for what, and the way to the replay core. Reference-counted, since a Context may be kept by
+// anybody; but it works only while the code of its run is being executed, on that thread.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "engine/program.h"
+#include "pawl/detail/run.hpp"
+
+namespace pawl::detail {
+
+// What all runs of an engine share.
+struct Settings {
+  std::size_t payload_bytes_max = std::size_t{64} << 20U;
+  // Test kit: functions to be called instead of operations of these names.
+  std::map<std::string, ActivityFunction, std::less<>> fakes;
+};
+
+// Thrown by recur(). Not an exception of the standard library's, so that ordinary handlers let it
+// pass.
+struct Recurred {};
+
+class Run {
+ public:
+  Run(engine::RunHost* host, std::shared_ptr<const Settings> settings)
+      : host_(host), settings_(std::move(settings)) {}
+
+  // The run that this thread executes; throws UsageError if it is another one than `run`.
+  static Run& current(const RunRef& run, std::string_view call);
+
+  // While one exists, this thread executes the code of `run`.
+  class Executing {
+   public:
+    explicit Executing(Run* run);
+    Executing(const Executing&) = delete;
+    Executing& operator=(const Executing&) = delete;
+    ~Executing();
+
+   private:
+    Run* previous_;
+  };
+
+  engine::RunHost& host() { return *host_; }
+  replay::Machine& machine() { return host_->machine(); }
+  const Settings& settings() const { return *settings_; }
+  const std::shared_ptr<const Settings>& shared_settings() const { return settings_; }
+
+  // Throws what `error` means to workflow code; `call` is where.
+  [[noreturn]] static void raise(std::string_view call, const Error& error);
+  template <class T>
+  static T check(std::string_view call, Result<T> result) {
+    if (!result) {
+      raise(call, result.error());
+    }
+    if constexpr (!std::is_void_v<T>) {
+      return *std::move(result);
+    }
+  }
+  void check_payload(std::string_view call, std::string_view name, std::size_t bytes) const;
+
+  // --- Awaits ---
+  void block(AwaitId await, std::coroutine_handle<> waiting) { blocked_[await] = waiting; }
+  void unblock(AwaitId await) { blocked_.erase(await); }
+  void add_ready(std::coroutine_handle<> waiting) { ready_.push_back(waiting); }
+  // Goes on with what waits for `await`.
+  void resume(AwaitId await);
+  void run_ready();
+
+  void recur(std::string input);
+  const std::optional<std::string>& next_input() const { return next_input_; }
+
+  // The code is gone, or going: nothing works from now on.
+  void close() { is_closed_ = true; }
+
+  std::size_t memory_bytes() const;
+
+ private:
+  friend void retain(Run* run) noexcept;
+  friend void release(Run* run) noexcept;
+  friend void* allocate_frame(std::size_t bytes);
+  friend void free_frame(void* frame, std::size_t bytes) noexcept;
+  ~Run() = default;
+
+  engine::RunHost* host_;
+  std::shared_ptr<const Settings> settings_;
+  std::atomic<std::uint32_t> references_ = 0;
+  std::unordered_map<AwaitId, std::coroutine_handle<>> blocked_;
+  std::deque<std::coroutine_handle<>> ready_;
+  std::optional<std::string> next_input_;  // Of recur().
+  std::size_t frame_bytes_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace pawl::detail
