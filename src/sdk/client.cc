@@ -1,10 +1,12 @@
 #include "sdk/client.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/thread_environment.h"
+#include "sdk/codec_store.h"
 #include "sdk/program.h"
 #include "sdk/token.h"
 #include "store/sqlite/sqlite_store.h"
@@ -48,7 +50,10 @@ std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptio
   if (!parsed) {
     throw_client_error(what, parsed.error());
   }
-  parsed->payload_bytes_max = std::max(parsed->payload_bytes_max, options.payload_bytes_max);
+  // A codec may make it longer.
+  const std::size_t longest = options.payload_bytes_max + options.payload_bytes_max / 4 + 1024;
+  parsed->payload_bytes_max =
+      std::min(store::kPayloadBytesLimit, std::max(parsed->payload_bytes_max, longest));
   auto opened = store::open_sqlite(*std::move(parsed));
   if (!opened) {
     throw_client_error(what, opened.error());
@@ -78,7 +83,9 @@ Client::Client(std::shared_ptr<store::Store> store,
                std::shared_ptr<engine::Environment> environment, const Registry& registry,
                const EngineOptions& options, std::shared_ptr<const Settings> settings,
                bool replay_every_turn)
-    : environment_(std::move(environment)), store_(std::move(store)) {
+    : environment_(std::move(environment)),
+      store_(make_codec_store(std::move(store),
+                              PayloadCodecs(options.payload_codec, options.old_codecs))) {
   std::vector<engine::Definition> definitions;
   for (const WorkflowEntry& entry : registry.workflows()) {
     definitions.push_back(make_definition(entry, settings));
