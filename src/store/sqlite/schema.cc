@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -209,12 +210,27 @@ Error unusable(const Connection& connection, const std::string& what) {
   return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);
 }
 
+// `begin` is the statement that starts it.
+Result<void> in_transaction(Connection& connection, const char* begin,
+                            const std::function<Result<void>()>& what_to_do) {
+  PAWL_TRY(connection.execute(begin));
+  Result<void> done = what_to_do();
+  if (done.has_value()) {
+    done = connection.execute("COMMIT");
+  }
+  if (!done.has_value() && connection.in_transaction()) {
+    static_cast<void>(connection.execute("ROLLBACK"));  // The first error says more.
+  }
+  return done;
+}
+
 struct FileState {
   std::int64_t version = 0;
   bool is_empty = false;  // No tables at all.
 };
 
-// Tells our files and new ones from all others.
+// Tells our files and new ones from all others. Called in a transaction, since another process may
+// be making the tables.
 Result<FileState> inspect(Connection& connection) {
   FileState state;
   const Result<std::int64_t> id = connection.query_integer("PRAGMA application_id");
@@ -258,18 +274,6 @@ Result<void> take_steps(Connection& connection, std::span<const char* const> ste
   return connection.execute(marks.c_str());
 }
 
-Result<void> in_exclusive_transaction(Connection& connection, const auto& what_to_do) {
-  PAWL_TRY(connection.execute("BEGIN EXCLUSIVE"));
-  Result<void> done = what_to_do();
-  if (done.has_value()) {
-    done = connection.execute("COMMIT");
-  }
-  if (!done.has_value() && connection.in_transaction()) {
-    static_cast<void>(connection.execute("ROLLBACK"));  // The first error says more.
-  }
-  return done;
-}
-
 Result<bool> is_wal(Connection& connection, const char* pragma) {
   Statement statement(connection, pragma);
   Query query(statement);
@@ -305,10 +309,14 @@ std::span<const char* const> schema_steps() { return kSteps; }
 
 Result<void> migrate(Connection& connection, std::span<const char* const> steps,
                      std::int64_t busy_timeout_ms) {
-  PAWL_TRY_ASSIGN(const FileState state, inspect(connection));
-  PAWL_TRY(check_not_newer(connection, state.version, steps.size()));
+  FileState state;
+  PAWL_TRY(in_transaction(connection, "BEGIN", [&]() -> Result<void> {
+    PAWL_TRY_ASSIGN(state, inspect(connection));
+    return check_not_newer(connection, state.version, steps.size());
+  }));
   if (state.version < static_cast<std::int64_t>(steps.size())) {
-    PAWL_TRY(in_exclusive_transaction(connection, [&] { return take_steps(connection, steps); }));
+    PAWL_TRY(in_transaction(connection, "BEGIN EXCLUSIVE",
+                            [&] { return take_steps(connection, steps); }));
   }
   return enter_wal(connection, busy_timeout_ms);
 }
@@ -326,7 +334,8 @@ Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_v
                 "INSERT INTO pawl_namespace(key, name) "
                 "SELECT coalesce(max(key) + 1, 0), ? FROM pawl_namespace WHERE true "
                 "ON CONFLICT DO NOTHING");
-  PAWL_TRY(in_exclusive_transaction(connection, [&] { return Query(add).text(name).run(); }));
+  PAWL_TRY(
+      in_transaction(connection, "BEGIN EXCLUSIVE", [&] { return Query(add).text(name).run(); }));
   Query query(find);
   PAWL_TRY(query.text(name).step());
   return query.as_integer(0);

@@ -174,6 +174,9 @@ Result<std::vector<TaskTable::Candidate>> TaskTable::find_ready(std::string_view
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.priority != b.priority ? a.priority > b.priority : a.key < b.key;
   });
+  // A type that is named twice brings its tasks twice.
+  const auto is_same = [](const Candidate& a, const Candidate& b) { return a.key == b.key; };
+  candidates.erase(std::unique(candidates.begin(), candidates.end(), is_same), candidates.end());
   if (candidates.size() > limit) {
     candidates.resize(limit);
   }
@@ -208,11 +211,9 @@ Result<std::vector<TaskRow>> TaskTable::take(std::string_view queue,
   std::vector<TaskRow> taken;
   for (const Candidate& candidate : candidates) {
     PAWL_TRY_ASSIGN(std::optional<TaskRow> task, find(candidate.key));
-    // A type that is named twice brings its tasks twice.
-    if (task.has_value() && task->state == TaskState::kReady) {
-      PAWL_TRY(start_attempt(*task, worker, now_ms));
-      taken.push_back(*std::move(task));
-    }
+    PAWL_CHECK(task.has_value());
+    PAWL_TRY(start_attempt(*task, worker, now_ms));
+    taken.push_back(*std::move(task));
   }
   return taken;
 }

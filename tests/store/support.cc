@@ -1,0 +1,207 @@
+#include "store/support.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "store/sqlite/sqlite_store.h"
+
+namespace pawl::store {
+
+namespace {
+
+class SqliteBackend : public Backend {
+ public:
+  Result<std::unique_ptr<Store>> open(const std::string& name_space) override {
+    SqliteOptions options;
+    options.path = dir_.file("test.db");
+    options.name_space = name_space;
+    options.durability = Durability::kProcess;
+    return open_sqlite(std::move(options));
+  }
+
+ private:
+  TempDir dir_;
+};
+
+class Fields {
+ public:
+  Fields& add(const char* name, std::string_view value) {
+    if (!value.empty()) {
+      text_ += std::string(name) + "=" + std::string(value) + " ";
+    }
+    return *this;
+  }
+  Fields& add(const char* name, std::int64_t value) {
+    return value == 0 ? *this : add(name, value == kNever ? "never" : std::to_string(value));
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+TempDir::TempDir() {
+  std::string pattern = std::filesystem::temp_directory_path().string() + "/pawl-store-XXXXXX";
+  const char* const made = ::mkdtemp(pattern.data());
+  EXPECT_NE(made, nullptr);
+  path_ = pattern;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<BackendKind> backend_kinds() {
+  return {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
+}
+
+std::string describe(const replay::Entry& entry) {
+  Fields fields;
+  fields.add("seq", static_cast<std::int64_t>(entry.seq))
+      .add("kind", static_cast<std::int64_t>(entry.kind))
+      .add("time", entry.time_ms)
+      .add("version", entry.version)
+      .add("location", entry.location)
+      .add("id", entry.id)
+      .add("name", entry.name)
+      .add("child_kind", entry.child_kind)
+      .add("removed", static_cast<std::int64_t>(entry.removed))
+      .add("step_key", entry.step_key)
+      .add("source", entry.source)
+      .add("checked", entry.checked)
+      .add("has_payload", entry.has_payload ? 1 : 0)
+      .add("payload", entry.payload)
+      .add("number", entry.number)
+      .add("digest", static_cast<std::int64_t>(entry.input_digest))
+      .add("extra", entry.extra);
+  if (entry.checkpoint != nullptr) {
+    const replay::Checkpoint& checkpoint = *entry.checkpoint;
+    fields.add("iteration", static_cast<std::int64_t>(checkpoint.iteration))
+        .add("state", checkpoint.state)
+        .add("done", checkpoint.done ? 1 : 0)
+        .add("result", checkpoint.result);
+    for (const replay::StateChange& change : checkpoint.changes) {
+      fields.add("changed", change.key).add("to", change.value.value_or("(cleared)"));
+    }
+    for (const std::uint64_t seq : checkpoint.taken) {
+      fields.add("taken", static_cast<std::int64_t>(seq));
+    }
+  }
+  return fields.take();
+}
+
+std::string describe(const NewArrival& arrival) {
+  return Fields()
+      .add("kind", arrival.kind)
+      .add("due", arrival.due_ms)
+      .add("id", arrival.id)
+      .add("location", arrival.location)
+      .add("name", arrival.name)
+      .add("number", arrival.number)
+      .add("has_payload", arrival.has_payload ? 1 : 0)
+      .add("payload", arrival.payload)
+      .add("extra", arrival.extra)
+      .take();
+}
+
+std::string describe(const RunRow& row) {
+  return Fields()
+      .add("key", row.key)
+      .add("id", row.id)
+      .add("number", row.number)
+      .add("uuid", row.uuid.to_string())
+      .add("kind", row.kind)
+      .add("status", status_name(row.status))
+      .add("goal", status_name(row.goal))
+      .add("waiting_for", row.waiting_for)
+      .add("definition", row.definition)
+      .add("approved", row.is_approved ? 1 : 0)
+      .add("created", row.created_ms)
+      .add("changed", row.changed_ms)
+      .add("wake", row.wake_ms)
+      .add("owner", row.owner)
+      .add("epoch", row.epoch)
+      .add("parent", row.parent.run)
+      .add("command", row.parent.command)
+      .add("close", static_cast<std::int64_t>(row.parent.close))
+      .take();
+}
+
+std::string describe(const TaskRow& task) {
+  return Fields()
+      .add("key", task.key)
+      .add("run", task.run)
+      .add("run_id", task.run_id)
+      .add("id", task.id)
+      .add("type", task.type)
+      .add("queue", task.queue)
+      .add("priority", task.priority)
+      .add("has_input", task.has_input ? 1 : 0)
+      .add("input", task.input)
+      .add("options", task.options)
+      .add("attempt_ms", task.attempt_ms)
+      .add("heartbeat_ms", task.heartbeat_ms)
+      .add("deadline", task.deadline_ms)
+      .add("due", task.due_ms)
+      .add("state", static_cast<std::int64_t>(task.state))
+      .add("owner", task.owner)
+      .add("attempt", task.attempt)
+      .add("created", task.created_ms)
+      .add("started", task.started_ms)
+      .add("details", task.details)
+      .add("last_error", task.last_error)
+      .add("cancel", task.cancel_requested ? 1 : 0)
+      .take();
+}
+
+std::vector<std::string> log_of(Store& store, RunKey run, std::uint64_t from_seq) {
+  std::vector<std::string> entries;
+  const Result<void> read =
+      store.read_log(run, from_seq, [&](const replay::Entry& entry) -> Result<void> {
+        entries.push_back(describe(entry));
+        return {};
+      });
+  EXPECT_TRUE(read.has_value()) << read.error().message;
+  return entries;
+}
+
+std::vector<std::uint64_t> seqs_of(Store& store, RunKey run) {
+  std::vector<std::uint64_t> seqs;
+  const Result<void> read = store.read_log(run, 0, [&](const replay::Entry& entry) -> Result<void> {
+    seqs.push_back(entry.seq);
+    return {};
+  });
+  EXPECT_TRUE(read.has_value()) << read.error().message;
+  return seqs;
+}
+
+std::vector<std::uint64_t> forgotten_of(Store& store, RunKey run) {
+  std::vector<std::uint64_t> seqs;
+  const Result<void> read =
+      store.read_forgotten(run, [&](const replay::Entry& entry) -> Result<void> {
+        seqs.push_back(entry.seq);
+        return {};
+      });
+  EXPECT_TRUE(read.has_value()) << read.error().message;
+  return seqs;
+}
+
+std::vector<std::string> labels(const std::vector<Arrival>& arrivals) {
+  std::vector<std::string> found;
+  for (const Arrival& arrival : arrivals) {
+    found.push_back(!arrival.name.empty() ? arrival.name
+                    : !arrival.id.empty() ? arrival.id
+                                          : arrival.location);
+  }
+  return found;
+}
+
+std::vector<std::string> inbox_of(Store& store, RunKey run) {
+  return labels(value(store.read_inbox_of(run)));
+}
+
+}  // namespace pawl::store
