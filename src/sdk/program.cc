@@ -37,9 +37,13 @@ void CoroutineProgram::resume(replay::AwaitId await) {
 }
 
 std::optional<engine::ProgramEnd> CoroutineProgram::end() {
-  if (!error_ && !(root_ && root_->is_done())) {
-    return std::nullopt;
+  if (!end_ && (error_ || (root_ && root_->is_done()))) {
+    end_ = read_end();
   }
+  return end_;
+}
+
+engine::ProgramEnd CoroutineProgram::read_end() {
   const Run::Executing executing(run_.get());
   Run& run = *run_.get();
   engine::ProgramEnd end;

@@ -27,11 +27,14 @@ class CoroutineProgram final : public engine::Program {
   std::size_t memory_bytes() const override;
 
  private:
+  engine::ProgramEnd read_end();
+
   Factory create_;
   std::string input_;
   RunRef run_;
   std::unique_ptr<Root> root_;
   std::exception_ptr error_;  // What kept the root from being made.
+  std::optional<engine::ProgramEnd> end_;
 };
 
 // The engine's view of a registry's entries. The settings are shared by all runs.
