@@ -310,7 +310,8 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
     if (commit.status == store::RunStatus::kBlocked) {
       drop(key);
     } else {
-      next_wake_ms_ = std::min(next_wake_ms_, commit.wake_ms);
+      next_wake_ms_ =
+          std::min({next_wake_ms_, commit.wake_ms, slot->run->next_due_ms(commit.now_ms)});
       park(*slot);
       set_alarm();
     }

@@ -229,8 +229,9 @@ Turn Run::take_turn(std::int64_t now_ms) {
   has_undelivered_ = false;
   machine_->set_time(now_ms);
   give_arrivals(now_ms, turn.commit);
-  turn.commit.arrivals = retry_rows_;
+  turn.commit.arrivals = std::exchange(retry_rows_, {});
   turn.commit.consumed.insert(turn.commit.consumed.end(), used_rows_.begin(), used_rows_.end());
+  used_rows_.clear();
   drive(turn.commit);
   if (machine_->violation()) {
     turn.commit = {};
@@ -629,8 +630,6 @@ void Run::committed(store::CommitTurn& commit) {
     put(std::move(arrival));
   }
   put_all(std::move(commit.bounced));
-  retry_rows_.clear();
-  used_rows_.clear();
   if (commit.definition) {
     row_.definition = *commit.definition;
     definition_written_ = true;

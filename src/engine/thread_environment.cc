@@ -113,7 +113,12 @@ bool ThreadEnvironment::has_ready() const {
 
 void ThreadEnvironment::work() {
   std::unique_lock<std::mutex> lock(mutex_);
-  --waking_;
+  const auto has_come = [this] {
+    if (waking_ > 0) {
+      --waking_;
+    }
+  };
+  has_come();
   while (true) {
     if (!ready_.empty()) {
       Strand& strand = strands_[ready_.front()];
@@ -137,9 +142,7 @@ void ThreadEnvironment::work() {
       ++idle_;
       work_.wait(lock, [this] { return waking_ > 0 || ending_; });
       --idle_;
-      if (waking_ > 0) {
-        --waking_;
-      }
+      has_come();
     }
   }
 }

@@ -1,0 +1,104 @@
+// StepProgram: a workflow without coroutines, for tests of the engine and for raw speed: a list of
+// steps, each awaited before the next begins.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "engine/program.h"
+
+namespace pawl::engine {
+
+// Opens something and says what to wait for; 0: nothing.
+using Step = std::function<replay::FutureId(RunHost& host)>;
+
+class StepProgram final : public Program {
+ public:
+  StepProgram(RunHost& host, std::vector<Step> steps) : host_(host), steps_(std::move(steps)) {}
+
+  void start() override { go_on(); }
+  void resume(replay::AwaitId await) override {
+    PAWL_CHECK(await == await_);
+    PAWL_CHECK(host_.machine().end_await(await).has_value());
+    go_on();
+  }
+  std::optional<ProgramEnd> end() override {
+    if (next_ < steps_.size() || waits_) {
+      return std::nullopt;
+    }
+    return ProgramEnd{replay::EntryKind::kWorkflowCompleted, "\"done\""};
+  }
+  std::size_t memory_bytes() const override { return sizeof(*this); }
+
+ private:
+  void go_on() {
+    waits_ = false;
+    while (next_ < steps_.size()) {
+      const replay::FutureId future = steps_[next_++](host_);
+      if (future == 0) {
+        continue;
+      }
+      const auto await = host_.machine().begin_await(replay::AwaitMode::kAll, {&future, 1}, false);
+      if (!await) {
+        waits_ = true;  // It disagrees with its history, or has ended.
+        return;
+      }
+      await_ = *await;
+      if (host_.machine().await_status(await_)->state == replay::AwaitState::kBlocked) {
+        waits_ = true;
+        return;
+      }
+      PAWL_CHECK(host_.machine().end_await(await_).has_value());
+    }
+  }
+
+  RunHost& host_;
+  std::vector<Step> steps_;
+  std::size_t next_ = 0;
+  replay::AwaitId await_ = 0;
+  bool waits_ = false;
+};
+
+inline Step run_step(std::string name, ActivityBody body, RetryPolicy retry = {}) {
+  return [name = std::move(name), body = std::move(body),
+          retry = std::move(retry)](RunHost& host) -> replay::FutureId {
+    replay::CommandRequest request;
+    request.kind = replay::CommandKind::kOperation;
+    request.name = name;
+    const auto opened = host.machine().open(request);
+    if (!opened) {
+      return 0;
+    }
+    if (opened->must_execute) {
+      host.execute(opened->future, body, retry, 0);
+    }
+    return opened->future;
+  };
+}
+
+inline Step plain_step(replay::CommandKind kind, std::string name, std::int64_t number = 0) {
+  return [kind, name = std::move(name), number](RunHost& host) -> replay::FutureId {
+    replay::CommandRequest request;
+    request.kind = kind;
+    request.name = name;
+    request.number = number;
+    const auto opened = host.machine().open(request);
+    return opened ? opened->future : 0;
+  };
+}
+
+inline Definition step_workflow(std::string kind, std::vector<Step> steps) {
+  Definition definition;
+  definition.kind = std::move(kind);
+  definition.create = [steps = std::move(steps)](RunHost& host, std::string_view /*input*/) {
+    return std::make_unique<StepProgram>(host, steps);
+  };
+  return definition;
+}
+
+}  // namespace pawl::engine
