@@ -11,7 +11,7 @@ FUZZ_FLAGS ?=
 .NOTPARALLEL:
 
 source_dirs := $(wildcard src include tests fuzz bench examples)
-cxx_files = find $(source_dirs) \( -name '*.h' -o -name '*.cc' \) -print0
+cxx_files = find $(source_dirs) \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' \) -print0
 
 .PHONY: help
 help:  ## Show this list

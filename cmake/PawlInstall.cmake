@@ -1,0 +1,37 @@
+# The library as one file, and what `cmake --install` puts where others find it: headers, the CMake package `pawl` with
+# the target pawl::pawl, and pawl.pc.
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(parts pawl_base pawl_replay pawl_store pawl_sqlite pawl_engine pawl_sdk)
+set(objects)
+foreach(part IN LISTS parts)
+  list(APPEND objects $<TARGET_OBJECTS:${part}>)
+endforeach()
+
+# `pawl` is the command; the library has that name only outside.
+add_library(pawl_lib STATIC ${objects})
+add_library(pawl::pawl ALIAS pawl_lib)
+set_target_properties(pawl_lib PROPERTIES OUTPUT_NAME pawl EXPORT_NAME pawl LINKER_LANGUAGE CXX)
+target_compile_features(pawl_lib PUBLIC cxx_std_20)
+target_include_directories(pawl_lib PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(pawl_lib
+  PUBLIC nlohmann_json::nlohmann_json
+  PRIVATE Boost::json SQLite::SQLite3 Threads::Threads)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pawl)
+set(PAWL_BOOST_VERSION 1.81)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/pawlConfig.cmake.in ${PROJECT_BINARY_DIR}/pawlConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH PAWL_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/pawl.pc.in ${PROJECT_BINARY_DIR}/pawl.pc @ONLY)
+
+install(TARGETS pawl_lib EXPORT pawlTargets COMPONENT pawl)
+install(EXPORT pawlTargets NAMESPACE pawl:: DESTINATION ${package_dir} COMPONENT pawl)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pawl)
+install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/PawlFingerprint.cmake DESTINATION ${package_dir} COMPONENT pawl)
+install(FILES ${PROJECT_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT pawl)

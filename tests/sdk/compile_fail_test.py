@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Compiles the files in compile_fail/: each must be refused with the text in its first line, and nothing else
+must be wrong with it.
+
+compile_fail_test.py COMPILER FLAG... -- FILE...
+"""
+
+import re
+import subprocess
+import sys
+
+
+def check(compiler, flags, path):
+    with open(path, encoding="utf-8") as file:
+        match = re.fullmatch(r"// expect: (.+)\n", file.readline())
+    if match is None:
+        return "the first line must be: // expect: TEXT"
+    command = [compiler, *flags, "-fsyntax-only", "-Werror=unused-result", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return "it compiles"
+    first = next((line for line in done.stderr.splitlines() if "error:" in line), "")
+    if match[1] not in first:
+        return f"the first error must say: {match[1]}\n{done.stderr}"
+    return None
+
+
+def main():
+    split = sys.argv.index("--")
+    compiler, flags, files = sys.argv[1], sys.argv[2:split], sys.argv[split + 1:]
+    failed = 0
+    for path in files:
+        problem = check(compiler, flags, path)
+        print(f"{'FAIL' if problem else 'ok'} {path}{': ' + problem if problem else ''}")
+        failed += problem is not None
+    return 1 if failed or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
