@@ -1,0 +1,134 @@
+#include "workloads/raw_sqlite.h"
+
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "store/sqlite/sqlite_store.h"
+
+namespace pawl::workloads {
+
+namespace {
+
+struct CloseDatabase {
+  void operator()(sqlite3* db) const { sqlite3_close(db); }
+};
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+struct FreeValue {
+  void operator()(sqlite3_value* value) const { sqlite3_value_free(value); }
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+using Value = std::unique_ptr<sqlite3_value, FreeValue>;
+
+Error failed(sqlite3* db, const std::string& what) {
+  return make_error(ErrorCode::kStoreIo, what + ": " + sqlite3_errmsg(db));
+}
+
+Result<Database> open(const std::string& path, store::Durability durability) {
+  sqlite3* raw = nullptr;
+  const int code =
+      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database db(raw);
+  const std::string settings =
+      std::string(
+          "PRAGMA busy_timeout = 10000; PRAGMA cache_size = -65536; PRAGMA synchronous = ") +
+      (durability == store::Durability::kPower ? "FULL" : "NORMAL");
+  if (code != SQLITE_OK ||
+      sqlite3_exec(db.get(), settings.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return failed(db.get(), path);
+  }
+  return db;
+}
+
+Result<Statement> prepare(sqlite3* db, const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    return failed(db, sql);
+  }
+  return Statement(statement);
+}
+
+Result<void> run(sqlite3* db, sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  sqlite3_reset(statement);
+  if (code != SQLITE_DONE && code != SQLITE_ROW) {
+    return failed(db, "raw insert");
+  }
+  return {};
+}
+
+using Row = std::vector<Value>;
+
+Result<std::vector<Row>> read_rows(const store::SqliteOptions& source, std::size_t rows_max) {
+  PAWL_TRY_ASSIGN(const Database db, open(source.path, source.durability));
+  PAWL_TRY_ASSIGN(const Statement select,
+                  prepare(db.get(), "SELECT * FROM pawl_log ORDER BY rowid DESC LIMIT " +
+                                        std::to_string(rows_max)));
+  std::vector<Row> rows;
+  while (sqlite3_step(select.get()) == SQLITE_ROW) {
+    Row row;
+    for (int i = 0; i < sqlite3_column_count(select.get()); ++i) {
+      row.emplace_back(sqlite3_value_dup(sqlite3_column_value(select.get(), i)));
+    }
+    rows.push_back(std::move(row));
+  }
+  std::vector<Row> ordered;
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    ordered.push_back(std::move(*row));
+  }
+  return ordered;
+}
+
+void remove_files(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-workers", "-notify"}) {
+    std::remove((path + suffix).c_str());
+  }
+}
+
+}  // namespace
+
+Result<RawFigure> copy_log(const store::SqliteOptions& source, std::size_t batch,
+                           std::size_t rows_max) {
+  PAWL_TRY_ASSIGN(const std::vector<Row> rows, read_rows(source, rows_max));
+  store::SqliteOptions target = source;
+  target.path += ".raw";
+  remove_files(target.path);
+  PAWL_TRY(store::open_sqlite(target));  // Makes the tables.
+  RawFigure figure;
+  {
+    PAWL_TRY_ASSIGN(const Database db, open(target.path, target.durability));
+    PAWL_TRY_ASSIGN(const Statement begin, prepare(db.get(), "BEGIN IMMEDIATE"));
+    PAWL_TRY_ASSIGN(const Statement commit, prepare(db.get(), "COMMIT"));
+    std::string sql = "INSERT INTO pawl_log VALUES(?";
+    for (std::size_t i = 1; !rows.empty() && i < rows.front().size(); ++i) {
+      sql += ",?";
+    }
+    PAWL_TRY_ASSIGN(const Statement insert, prepare(db.get(), sql + ")"));
+    const auto started = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i % batch == 0) {
+        PAWL_TRY(run(db.get(), begin.get()));
+      }
+      for (std::size_t column = 0; column < rows[i].size(); ++column) {
+        sqlite3_bind_value(insert.get(), static_cast<int>(column + 1), rows[i][column].get());
+      }
+      PAWL_TRY(run(db.get(), insert.get()));
+      if (i % batch == batch - 1 || i + 1 == rows.size()) {
+        PAWL_TRY(run(db.get(), commit.get()));
+        ++figure.commits;
+      }
+    }
+    figure.secs = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    figure.rows = rows.size();
+  }
+  remove_files(target.path);
+  return figure;
+}
+
+}  // namespace pawl::workloads

@@ -1,0 +1,28 @@
+// RawSqlite: what SQLite itself needs to write the rows that a workload has left in its log: same
+// table, same bytes, same durability, nothing else. The limit that figures are compared with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "store/sqlite/options.h"
+
+namespace pawl::workloads {
+
+struct RawFigure {
+  std::uint64_t rows = 0;
+  std::uint64_t commits = 0;
+  double secs = 0;
+
+  double rows_s() const { return secs > 0 ? static_cast<double>(rows) / secs : 0; }
+  double commit_ms() const { return commits > 0 ? secs * 1000 / static_cast<double>(commits) : 0; }
+};
+
+// Copies log rows of the database at `source` into a new one beside it, in commits of `batch` rows,
+// in the order in which they were written. At most `rows_max` rows.
+Result<RawFigure> copy_log(const store::SqliteOptions& source, std::size_t batch,
+                           std::size_t rows_max);
+
+}  // namespace pawl::workloads
