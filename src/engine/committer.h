@@ -2,6 +2,7 @@
 // commits, the next one grows. Used on the loop.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@ class Committer {
 
   void submit(store::Op op, Done done);
   bool is_busy() const { return in_flight_ || !pending_.ops.empty(); }
+  // Any thread.
   std::uint64_t batches() const { return batches_; }
 
  private:
@@ -41,7 +43,7 @@ class Committer {
   Batch pending_;
   bool flush_posted_ = false;
   bool in_flight_ = false;
-  std::uint64_t batches_ = 0;
+  std::atomic<std::uint64_t> batches_ = 0;
 };
 
 }  // namespace pawl::engine

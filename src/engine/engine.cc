@@ -129,19 +129,6 @@ EngineImpl::~EngineImpl() { stop(); }
 
 // --- Life ----------------------------------------------------------------------------------------
 
-void EngineImpl::post(Lane lane, Job job, bool is_last_act) {
-  ++jobs_;
-  Job counted = [this, job = std::move(job)] {
-    job();
-    run_job_done();
-  };
-  if (is_last_act) {
-    env_->hand_over(lane, std::move(counted));
-  } else {
-    env_->post(lane, std::move(counted));
-  }
-}
-
 void EngineImpl::run_job_done() {
   if (--jobs_ == 0 && closed_) {
     env_->post(Lane::kLoop, [this] { finish_stopping(); });
@@ -270,7 +257,7 @@ void EngineImpl::on_alarm() {
     due.push_back(std::move(delayed));
     return true;
   });
-  for (const Delayed& delayed : due) {
+  for (Delayed& delayed : due) {
     delayed.job();
   }
   while (!deadlines_.empty() && deadlines_.begin()->first <= now_ms) {
@@ -329,16 +316,15 @@ void EngineImpl::look_for_changes() {
     return;
   }
   post(Lane::kReader, [this, worker = worker_, after = inbox_read_] {
-    auto arrivals =
-        std::make_shared<Result<std::vector<store::Arrival>>>(store_->read_inbox(worker, after));
-    post(Lane::kLoop, [this, arrivals] {
-      if (!*arrivals) {
-        report(arrivals->error(), "reading what came from others");
+    Result<std::vector<store::Arrival>> arrivals = store_->read_inbox(worker, after);
+    post(Lane::kLoop, [this, arrivals = std::move(arrivals)]() mutable {
+      if (!arrivals) {
+        report(arrivals.error(), "reading what came from others");
         delayed_.push_back({back_off(), [this] { look_for_changes(); }});
         set_alarm();
         return;
       }
-      for (store::Arrival& arrival : **arrivals) {
+      for (store::Arrival& arrival : *arrivals) {
         inbox_read_ = std::max(inbox_read_, arrival.key);
         const store::RunKey run = arrival.run;
         deliver(run, std::move(arrival));
@@ -431,8 +417,18 @@ void EngineImpl::sweep() {
 }
 
 Engine::Figures EngineImpl::figures() {
-  const std::lock_guard<std::mutex> lock(figures_mutex_);
-  return figures_;
+  Figures figures;
+  figures.turns = counters_.turns;
+  figures.batches = committer_.batches();
+  figures.replays = counters_.replays;
+  figures.evictions = counters_.evictions;
+  figures.lost = counters_.lost;
+  figures.operations = counters_.operations;
+  figures.tasks = counters_.tasks;
+  figures.held = counters_.held;
+  figures.cached = counters_.cached;
+  figures.cache_bytes = counters_.cache_bytes;
+  return figures;
 }
 
 // --- Clients -------------------------------------------------------------------------------------
@@ -453,9 +449,7 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
                         " are allowed"));
     return;
   }
-  auto shared = std::make_shared<StartRequest>(std::move(request));
-  post(Lane::kLoop, [this, shared, done = std::move(done)] {
-    StartRequest& request = *shared;
+  post(Lane::kLoop, [this, request = std::move(request), done = std::move(done)]() mutable {
     store::StartRun start;
     start.now_ms = env_->now_ms();
     start.run.uuid = make_run_uuid(start.now_ms, env_->random(), env_->random());
@@ -592,9 +586,7 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
                         " are allowed"));
     return;
   }
-  auto shared = std::make_shared<store::Send>(std::move(send));
-  post(Lane::kLoop, [this, shared, done = std::move(done)] {
-    store::Send& send = *shared;
+  post(Lane::kLoop, [this, send = std::move(send), done = std::move(done)]() mutable {
     send.now_ms = env_->now_ms();
     const auto known = slots_by_id_.find(send.run_id);
     if (known != slots_by_id_.end() && started_ && !stopping_ &&
@@ -646,10 +638,9 @@ void EngineImpl::terminate(std::string run_id, std::string reason, Callback<void
   store::Terminate terminate;
   terminate.run_id = std::move(run_id);
   terminate.payload = encode_failure(failure);
-  auto shared = std::make_shared<store::Terminate>(std::move(terminate));
-  post(Lane::kLoop, [this, shared, done = std::move(done)] {
-    shared->now_ms = env_->now_ms();
-    submit<store::Terminate>(std::move(*shared),
+  post(Lane::kLoop, [this, terminate = std::move(terminate), done = std::move(done)]() mutable {
+    terminate.now_ms = env_->now_ms();
+    submit<store::Terminate>(std::move(terminate),
                              [this, done](Result<void> result, store::Terminate& written) {
                                if (!result) {
                                  done(std::move(result).error());
@@ -672,11 +663,11 @@ void EngineImpl::resume(std::string run_id, Callback<void> done) {
     done(stopped());
     return;
   }
-  auto shared = std::make_shared<store::Resume>();
-  shared->run_id = std::move(run_id);
-  post(Lane::kLoop, [this, shared, done = std::move(done)] {
-    shared->now_ms = env_->now_ms();
-    submit<store::Resume>(std::move(*shared),
+  store::Resume resume;
+  resume.run_id = std::move(run_id);
+  post(Lane::kLoop, [this, resume = std::move(resume), done = std::move(done)]() mutable {
+    resume.now_ms = env_->now_ms();
+    submit<store::Resume>(std::move(resume),
                           [this, done](Result<void> result, store::Resume& written) {
                             if (!result) {
                               done(std::move(result).error());
@@ -729,26 +720,24 @@ void EngineImpl::check_waiter(const std::string& id) {
     return;
   }
   post(Lane::kReader, [this, id] {
-    auto found = std::make_shared<Result<std::optional<RunOutcome>>>(
-        [&]() -> Result<std::optional<RunOutcome>> {
-          PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row,
-                          store_->find_run(id, std::nullopt));
-          if (!row) {
-            return no_run(id);
-          }
-          if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
-            return std::optional<RunOutcome>();
-          }
-          RunOutcome outcome;
-          outcome.status = row->status;
-          PAWL_TRY(store_->read_last(row->key, [&](const replay::Entry& entry) -> Result<void> {
-            outcome.payload = entry.payload;
-            return {};
-          }));
-          return std::optional<RunOutcome>(std::move(outcome));
-        }());
-    post(Lane::kLoop, [this, id, found] {
-      if (!*found) {
+    Result<std::optional<RunOutcome>> found = [&]() -> Result<std::optional<RunOutcome>> {
+      PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row, store_->find_run(id, std::nullopt));
+      if (!row) {
+        return no_run(id);
+      }
+      if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
+        return std::optional<RunOutcome>();
+      }
+      RunOutcome outcome;
+      outcome.status = row->status;
+      PAWL_TRY(store_->read_last(row->key, [&](const replay::Entry& entry) -> Result<void> {
+        outcome.payload = entry.payload;
+        return {};
+      }));
+      return std::optional<RunOutcome>(std::move(outcome));
+    }();
+    post(Lane::kLoop, [this, id, found = std::move(found)] {
+      if (!found) {
         const auto waiting = waiters_.find(id);
         if (waiting == waiters_.end()) {
           return;
@@ -756,10 +745,10 @@ void EngineImpl::check_waiter(const std::string& id) {
         const std::vector<Callback<RunOutcome>> callbacks = std::move(waiting->second);
         waiters_.erase(waiting);
         for (const Callback<RunOutcome>& callback : callbacks) {
-          callback(found->error());
+          callback(found.error());
         }
-      } else if (**found) {
-        tell_waiters(id, ***found);
+      } else if (*found) {
+        tell_waiters(id, **found);
       }
     });
   });

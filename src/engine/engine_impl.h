@@ -101,7 +101,11 @@ class EngineImpl final : public Engine {
 
   // --- Life (engine.cc) ---
   // Posts a job that touches this engine; stop() waits for all of them.
-  void post(Lane lane, Job job, bool is_last_act = false);
+  template <class F>
+  void post(Lane lane, F job);
+  // The same as the last act of a job.
+  template <class F>
+  void hand_over(Lane lane, F job);
   void run_job_done();
   void declared_dead();
   void finish_stopping();
@@ -223,9 +227,42 @@ class EngineImpl final : public Engine {
   std::int64_t task_due_ms_ = store::kNever;
   bool is_looking_at_tasks_ = false;
 
-  std::mutex figures_mutex_;
-  Figures figures_;
+  // Written on the loop, read anywhere.
+  struct Counters {
+    std::atomic<std::uint64_t> turns = 0;
+    std::atomic<std::uint64_t> replays = 0;
+    std::atomic<std::uint64_t> evictions = 0;
+    std::atomic<std::uint64_t> lost = 0;
+    std::atomic<std::uint64_t> operations = 0;
+    std::atomic<std::uint64_t> tasks = 0;
+    std::atomic<std::size_t> held = 0;
+    std::atomic<std::size_t> cached = 0;
+    std::atomic<std::size_t> cache_bytes = 0;
+  };
+  Counters counters_;
+  static void count(std::atomic<std::uint64_t>& counter) {
+    counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  void count_runs();
 };
+
+template <class F>
+void EngineImpl::post(Lane lane, F job) {
+  ++jobs_;
+  env_->post(lane, [this, job = std::move(job)]() mutable {
+    job();
+    run_job_done();
+  });
+}
+
+template <class F>
+void EngineImpl::hand_over(Lane lane, F job) {
+  ++jobs_;
+  env_->hand_over(lane, [this, job = std::move(job)]() mutable {
+    job();
+    run_job_done();
+  });
+}
 
 template <class Op>
 void EngineImpl::submit(Op op, std::function<void(Result<void>, Op&)> done) {

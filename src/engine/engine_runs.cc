@@ -132,19 +132,19 @@ void EngineImpl::read_again(Slot& slot) {
   const std::int64_t epoch = slot.run->row().epoch;
   const bool compensates = slot.run->row().status == store::RunStatus::kCompensating;
   post(Lane::kReader, [this, key, epoch, compensates] {
-    auto loaded_run = std::make_shared<Result<LoadedRun>>([&]() -> Result<LoadedRun> {
-      LoadedRun result;
-      PAWL_TRY_ASSIGN(result.input, store_->read_input(key));
+    Result<LoadedRun> result = [&]() -> Result<LoadedRun> {
+      LoadedRun read;
+      PAWL_TRY_ASSIGN(read.input, store_->read_input(key));
       PAWL_TRY(store_->read_log(
-          key, 1, [&result](const replay::Entry& entry) { return result.log.load(entry); }));
+          key, 1, [&read](const replay::Entry& entry) { return read.log.load(entry); }));
       if (compensates) {
-        PAWL_TRY_ASSIGN(result.compensations, store_->read_compensations(key));
+        PAWL_TRY_ASSIGN(read.compensations, store_->read_compensations(key));
       }
-      return result;
-    }());
-    post(
-        Lane::kLoop, [this, key, epoch, loaded_run] { loaded(key, epoch, std::move(*loaded_run)); },
-        true);
+      return read;
+    }();
+    hand_over(Lane::kLoop, [this, key, epoch, result = std::move(result)]() mutable {
+      loaded(key, epoch, std::move(result));
+    });
   });
 }
 
@@ -153,10 +153,7 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
   if (slot == nullptr || slot->phase != Phase::kLoading || slot->run->row().epoch != epoch) {
     return;
   }
-  {
-    const std::lock_guard<std::mutex> lock(figures_mutex_);
-    ++figures_.replays;
-  }
+  count(counters_.replays);
   const std::int64_t now_ms = env_->now_ms();
   if (!result) {
     if (result.error().code == ErrorCode::kCorruptLog ||
@@ -225,10 +222,7 @@ void EngineImpl::process(Slot& slot) {
   // Without anything to do or to wait for here, it is given back.
   if (run.has_work(now_ms) || run.is_quiet()) {
     Turn turn = run.take_turn(now_ms);
-    {
-      const std::lock_guard<std::mutex> lock(figures_mutex_);
-      ++figures_.turns;
-    }
+    count(counters_.turns);
     if (turn.disagreed) {
       turn = run.refuse(now_ms);
     }
@@ -278,10 +272,7 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
   }
   store_delay_ms_ = 0;
   if (!commit.committed) {
-    {
-      const std::lock_guard<std::mutex> lock(figures_mutex_);
-      ++figures_.lost;
-    }
+    count(counters_.lost);
     const std::string id = slot->run->row().id;
     drop(key);
     check_waiter(id);
@@ -347,6 +338,12 @@ void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {
   }
 }
 
+void EngineImpl::count_runs() {
+  counters_.held = slots_.size() - parked_.size();
+  counters_.cached = parked_.size();
+  counters_.cache_bytes = cache_bytes_;
+}
+
 // --- Memory --------------------------------------------------------------------------------------
 
 void EngineImpl::park(Slot& slot) {
@@ -364,6 +361,7 @@ void EngineImpl::park(Slot& slot) {
   cache_bytes_ += slot.bytes;
   slot.place = parked_.insert(parked_.end(), key);
   shrink_cache();
+  count_runs();
   if (claim_again_ && !is_claiming_) {
     claim_soon();
   }
@@ -373,13 +371,13 @@ void EngineImpl::unpark(Slot& slot) {
   parked_.erase(slot.place);
   cache_bytes_ -= slot.bytes;
   slot.bytes = 0;
+  count_runs();
 }
 
 void EngineImpl::shrink_cache() {
   while (cache_bytes_ > options_.cache_bytes && !parked_.empty()) {
     drop(parked_.front());
-    const std::lock_guard<std::mutex> lock(figures_mutex_);
-    ++figures_.evictions;
+    count(counters_.evictions);
   }
 }
 
@@ -404,6 +402,7 @@ void EngineImpl::drop(store::RunKey key) {
     slots_by_id_.erase(named);
   }
   slots_.erase(found);
+  count_runs();
   if (claim_again_ && !is_claiming_) {
     claim_soon();
   }
@@ -457,20 +456,19 @@ void EngineImpl::woken(const std::vector<store::RunKey>& runs) {
 
 void EngineImpl::read_inbox(store::RunKey key) {
   post(Lane::kReader, [this, key] {
-    auto arrivals =
-        std::make_shared<Result<std::vector<store::Arrival>>>(store_->read_inbox_of(key));
-    post(Lane::kLoop, [this, key, arrivals] {
+    Result<std::vector<store::Arrival>> arrivals = store_->read_inbox_of(key);
+    post(Lane::kLoop, [this, key, arrivals = std::move(arrivals)]() mutable {
       Slot* slot = find_held(key);
       if (slot == nullptr) {
         return;
       }
-      if (!*arrivals) {
-        report(arrivals->error(), "reading the inbox of run '" + slot->run->row().id + "'");
+      if (!arrivals) {
+        report(arrivals.error(), "reading the inbox of run '" + slot->run->row().id + "'");
         delayed_.push_back({back_off(), [this, key] { read_inbox(key); }});
         set_alarm();
         return;
       }
-      slot->run->put_all(std::move(**arrivals));
+      slot->run->put_all(*std::move(arrivals));
       process(*slot);
     });
   });
@@ -480,10 +478,7 @@ void EngineImpl::read_inbox(store::RunKey key) {
 
 void EngineImpl::start_operations(Slot& slot) {
   for (Operation* operation : slot.run->take_startable(env_->now_ms())) {
-    {
-      const std::lock_guard<std::mutex> lock(figures_mutex_);
-      ++figures_.operations;
-    }
+    count(counters_.operations);
     if (operation->transact) {
       slot.transactions.push_back(operation->id);
     } else {
@@ -495,21 +490,20 @@ void EngineImpl::start_operations(Slot& slot) {
 }
 
 void EngineImpl::start_operation(Slot& slot, Operation& operation) {
-  auto attempt = std::make_shared<OperationAttempt>(operation.stop);
+  auto attempt = std::make_unique<OperationAttempt>(operation.stop);
   attempt->run_id = slot.run->row().id;
   attempt->type = operation.name;
   attempt->key = operation.id;
   attempt->attempt = operation.attempts + 1;
-  post(Lane::kActivity, [this, key = slot.run->key(), id = operation.id, number = operation.attempt,
-                         epoch = slot.run->row().epoch, body = operation.body, attempt] {
-    auto outcome = std::make_shared<ActivityOutcome>(body(*attempt));
-    post(
-        Lane::kLoop,
-        [this, key, id, number, epoch, outcome] {
-          operation_done(key, id, number, epoch, std::move(*outcome));
-        },
-        true);
-  });
+  post(Lane::kActivity,
+       [this, run = slot.run->key(), epoch = slot.run->row().epoch, number = operation.attempt,
+        body = operation.body, attempt = std::move(attempt)]() mutable {
+         ActivityOutcome outcome = (*body)(*attempt);
+         hand_over(Lane::kLoop, [this, run, epoch, number, id = std::move(attempt->key),
+                                 outcome = std::move(outcome)]() mutable {
+           operation_done(run, id, number, epoch, std::move(outcome));
+         });
+       });
 }
 
 void EngineImpl::operation_done(store::RunKey key, const std::string& id, std::uint64_t attempt,

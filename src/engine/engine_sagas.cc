@@ -73,13 +73,10 @@ void EngineImpl::process_saga(Slot& slot) {
   attempt->attempt = next->attempt + 1;
   post(Lane::kActivity, [this, key = slot.run->key(), position = next->position,
                          epoch = slot.run->row().epoch, body = type->second.body, attempt] {
-    auto outcome = std::make_shared<ActivityOutcome>(body(*attempt));
-    post(
-        Lane::kLoop,
-        [this, key, position, epoch, outcome] {
-          compensation_done(key, position, epoch, std::move(*outcome));
-        },
-        true);
+    ActivityOutcome outcome = body(*attempt);
+    hand_over(Lane::kLoop, [this, key, position, epoch, outcome = std::move(outcome)]() mutable {
+      compensation_done(key, position, epoch, std::move(outcome));
+    });
   });
 }
 

@@ -94,18 +94,17 @@ void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
   attempt->attempt = row.attempt;
   attempt->last_details = row.details;
   ++queues_[queue].running;
-  {
-    const std::lock_guard<std::mutex> lock(figures_mutex_);
-    ++figures_.tasks;
-  }
+  count(counters_.tasks);
   RunningTask& running = running_tasks_[key];
   running.options = options_of(row);
   running.row = std::move(row);
   running.queue = queue;
   running.attempt = attempt;
   post(Lane::kActivity, [this, key, body = type.body, attempt] {
-    auto outcome = std::make_shared<ActivityOutcome>(body(*attempt));
-    post(Lane::kLoop, [this, key, outcome] { task_done(key, std::move(*outcome)); }, true);
+    ActivityOutcome outcome = body(*attempt);
+    hand_over(Lane::kLoop, [this, key, outcome = std::move(outcome)]() mutable {
+      task_done(key, std::move(outcome));
+    });
   });
 }
 
@@ -269,21 +268,20 @@ void EngineImpl::look_at_due_tasks() {
   const std::int64_t now_ms = env_->now_ms();
   post(Lane::kReader, [this, now_ms] {
     std::int64_t next_due = store::kNever;
-    auto rows = std::make_shared<Result<std::vector<store::TaskRow>>>(
-        store_->due_tasks(now_ms, kDueTasksLimit, &next_due));
-    post(Lane::kLoop, [this, rows, next_due] {
+    Result<std::vector<store::TaskRow>> rows = store_->due_tasks(now_ms, kDueTasksLimit, &next_due);
+    post(Lane::kLoop, [this, rows = std::move(rows), next_due] {
       is_looking_at_tasks_ = false;
-      if (!*rows) {
-        report(rows->error(), "looking for due tasks");
+      if (!rows) {
+        report(rows.error(), "looking for due tasks");
         task_due_ms_ = back_off();
         set_alarm();
         return;
       }
       task_due_ms_ = std::min(task_due_ms_, next_due);
-      for (const store::TaskRow& row : **rows) {
+      for (const store::TaskRow& row : *rows) {
         due_task(row);
       }
-      if ((*rows)->size() == kDueTasksLimit) {
+      if (rows->size() == kDueTasksLimit) {
         task_due_ms_ = env_->now_ms() + 1;
       }
       set_alarm();

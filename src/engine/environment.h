@@ -4,12 +4,11 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 
-namespace pawl::engine {
+#include "engine/job.h"
 
-using Job = std::function<void()>;
+namespace pawl::engine {
 
 // Where a job runs. Jobs of the first three lanes run one at a time, in order of posting.
 enum class Lane : std::uint8_t {

@@ -225,7 +225,7 @@ store::CommitTurn Run::new_commit(std::int64_t now_ms) const {
 Turn Run::take_turn(std::int64_t now_ms) {
   Turn turn;
   turn.commit = new_commit(now_ms);
-  turn.texts = std::make_shared<std::deque<replay::Log::EntryTexts>>();
+  turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   has_undelivered_ = false;
   machine_->set_time(now_ms);
   give_arrivals(now_ms, turn.commit);
@@ -395,9 +395,9 @@ void Run::add_batch(Turn& turn) {
   const replay::Batch batch = machine_->take_new();
   const replay::Log& log = machine_->log();
   commit.entries.reserve(batch.last - batch.first);
+  turn.texts->resize(batch.last - batch.first);  // Once: the entries point into it.
   for (replay::RecordId id = batch.first; id < batch.last; ++id) {
-    turn.texts->emplace_back();
-    commit.entries.push_back(log.entry(id, turn.texts->back()));
+    commit.entries.push_back(log.entry(id, (*turn.texts)[id - batch.first]));
     add_effects(id, commit.entries.back(), commit);
   }
   commit.forgotten = batch.forgotten;
@@ -563,7 +563,7 @@ Turn Run::refuse(std::int64_t now_ms) {
   turn.has_changes = true;
   turn.commit = new_commit(now_ms);
   turn.commit.reason = failure.message;
-  turn.texts = std::make_shared<std::deque<replay::Log::EntryTexts>>();
+  turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   turn.texts->emplace_back();
   turn.texts->back().id = encode_failure(failure);  // Keeps the payload alive.
   replay::Entry end;
@@ -679,7 +679,7 @@ void Run::wait_until(Operation& operation, std::int64_t due_ms) {
 void Run::execute(replay::FutureId future, ActivityBody body, RetryPolicy retry,
                   std::int64_t timeout_ms) {
   Operation& operation = add_operation(future, std::move(retry));
-  operation.body = std::move(body);
+  operation.body = std::make_shared<const ActivityBody>(std::move(body));
   operation.timeout_ms = timeout_ms;
 }
 
@@ -779,7 +779,7 @@ void Run::time_out_attempts(std::int64_t now_ms, std::uint64_t random) {
 Turn Run::record_transaction(Operation& operation, std::string result, std::int64_t now_ms) {
   Turn turn;
   turn.commit = new_commit(now_ms);
-  turn.texts = std::make_shared<std::deque<replay::Log::EntryTexts>>();
+  turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   machine_->set_time(now_ms);
   if (operation.row != 0) {
     turn.commit.consumed.push_back(operation.row);

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,7 +31,7 @@ struct Operation {
   std::string id;
   std::string name;
   replay::FutureId future = 0;
-  ActivityBody body;
+  std::shared_ptr<const ActivityBody> body;
   RunHost::TransactBody transact;  // If set, instead of `body`.
   RetryPolicy retry;
   std::int64_t timeout_ms = 0;
@@ -49,7 +48,7 @@ struct Operation {
 // What a turn came to. Views in `commit` point into `texts` and into the run.
 struct Turn {
   store::CommitTurn commit;
-  std::shared_ptr<std::deque<replay::Log::EntryTexts>> texts;
+  std::shared_ptr<std::vector<replay::Log::EntryTexts>> texts;
   bool has_changes = false;  // Else there is nothing to commit.
   bool disagreed = false;    // The code disagrees with its history; `commit` is empty.
 };
