@@ -294,6 +294,7 @@ void EngineImpl::due_task(const store::TaskRow& row) {
   const TaskOptions options = options_of(row);
   Failure failure = timeout_failure("task '" + row.type + "' was not done in " +
                                     std::to_string(options.total_timeout_ms) + " ms");
+  const bool is_orphaned = row.state == store::TaskState::kRunning && row.owner == 0;
   if (row.deadline_ms <= now_ms) {
     failure.is_final = true;
   } else if (row.state == store::TaskState::kDelayed) {
@@ -313,6 +314,9 @@ void EngineImpl::due_task(const store::TaskRow& row) {
     failure = timeout_failure("nobody took task '" + row.type + "' from queue '" + row.queue +
                               "' in " + std::to_string(options.wait_timeout_ms) + " ms");
     failure.is_final = true;
+  } else if (is_orphaned) {
+    failure = timeout_failure("the worker of attempt " + std::to_string(row.attempt) +
+                              " of task '" + row.type + "' died");
   } else if (row.attempt_ms > 0 && row.started_ms + row.attempt_ms <= now_ms) {
     failure = timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                               "' took longer than " + std::to_string(row.attempt_ms) + " ms");
@@ -324,7 +328,7 @@ void EngineImpl::due_task(const store::TaskRow& row) {
   if (const auto running = running_tasks_.find(row.key); running != running_tasks_.end()) {
     running->second.attempt->stop();
   }
-  fail_task(row, options, failure, true);
+  fail_task(row, options, failure, failure.is_final || !is_orphaned);
 }
 
 }  // namespace pawl::engine

@@ -131,6 +131,26 @@ TEST(Engine, TasksGoThroughQueues) {
                                           "3 WorkflowCompleted"));
 }
 
+// Its one attempt was not the activity's to use up.
+TEST(Engine, ATaskOutlivesItsWorker) {
+  auto count = std::make_shared<int>(0);
+  ActivityType charge{"charge", counts(count), {}};
+  World world({step_workflow("w", {plain_step(CommandKind::kTask, "charge")})}, {charge});
+  const store::RunKey run = world.start("w", "r").key;
+  const auto is_taken = [&] {
+    const auto tasks = world.store->read_tasks(run);
+    return tasks && tasks->size() == 1 && (*tasks)[0].state == store::TaskState::kRunning;
+  };
+  while (!is_taken()) {
+    ASSERT_TRUE(world.env->step());
+  }
+  world.crash();
+  EXPECT_EQ(world.outcome("r"), "completed \"done\"");
+  EXPECT_EQ(*count, 1);
+  EXPECT_THAT(world.log("r"), ElementsAre("1 TaskScheduled {1} charge", "2 TaskCompleted charge",
+                                          "3 WorkflowCompleted"));
+}
+
 TEST(Engine, ChildrenReportToTheirParent) {
   Step child = [](RunHost& host) -> replay::FutureId {
     replay::CommandRequest request;
