@@ -43,8 +43,12 @@ class Fields {
 
 }  // namespace
 
+// In memory if possible: what is tested here is not the disk.
 TempDir::TempDir() {
-  std::string pattern = std::filesystem::temp_directory_path().string() + "/pawl-store-XXXXXX";
+  const bool has_memory = std::filesystem::is_directory("/dev/shm");
+  std::string pattern =
+      (has_memory ? std::string("/dev/shm") : std::filesystem::temp_directory_path().string()) +
+      "/pawl-store-XXXXXX";
   const char* const made = ::mkdtemp(pattern.data());
   EXPECT_NE(made, nullptr);
   path_ = pattern;
