@@ -23,6 +23,12 @@ pawl_test(
 
 pawl_test(format_test SOURCES format/log_json_test.cc LIBS pawl_format LABELS asan)
 
+pawl_test(
+  view_test
+  SOURCES view/history_test.cc view/text_test.cc
+  LIBS pawl_view pawl_format
+  LABELS asan)
+
 pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
 
 if(PAWL_BUILD_CLI)

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/history_command.h"
 #include "conform/runner.h"
 
 #ifndef PAWL_VERSION
@@ -48,10 +49,15 @@ int run(int argc, char** argv) {
       "  pawl conform my-scenario.json --print\n"
       "\nThe format: docs/formats/scenario.md");
 
+  const auto history = pawl::cli::add_history_command(app);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (app.got_subcommand("history")) {
+    return pawl::cli::run_history_command(*history);
   }
   return conform(paths, print);
 }

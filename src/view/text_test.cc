@@ -1,0 +1,67 @@
+#include "view/text.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace pawl::view {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(DurationText, HasTwoUnitsAtMost) {
+  EXPECT_EQ(duration_text(-5), "0 ms");
+  EXPECT_EQ(duration_text(0), "0 ms");
+  EXPECT_EQ(duration_text(999), "999 ms");
+  EXPECT_EQ(duration_text(1000), "1.00 s");
+  EXPECT_EQ(duration_text(59'999), "59.99 s");
+  EXPECT_EQ(duration_text(60'000), "1 min 00 s");
+  EXPECT_EQ(duration_text(3'599'999), "59 min 59 s");
+  EXPECT_EQ(duration_text(3'600'000), "1 h 00 min");
+  EXPECT_EQ(duration_text(86'399'999), "23 h 59 min");
+  EXPECT_EQ(duration_text(86'400'000), "1 d 00 h");
+  EXPECT_EQ(duration_text(std::int64_t{1000} * 86'400'000 + 7'200'000), "1000 d 02 h");
+}
+
+TEST(MomentText, IsADateInUtc) {
+  EXPECT_EQ(moment_text(0), "1970-01-01 00:00:00.000 UTC");
+  EXPECT_EQ(moment_text(-1), "1969-12-31 23:59:59.999 UTC");
+  // `date -u -d @951826154`
+  EXPECT_EQ(moment_text(951'826'154'005), "2000-02-29 12:09:14.005 UTC");
+  // `date -u -d @1794859838`
+  EXPECT_EQ(moment_text(1'794'859'838'123), "2026-11-16 20:10:38.123 UTC");
+}
+
+TEST(LineText, ShowsNoControlCharacters) {
+  EXPECT_EQ(line_text("a\nb\tc\x1b[31m\x7f", 100), "a\\nb\\tc\\x1b[31m\\x7f");
+  EXPECT_EQ(line_text("\xc2\x9b", 100), "\\xc2\\x9b");  // A control character above 127.
+  EXPECT_EQ(line_text("Äpfel 梨 😀", 100), "Äpfel 梨 😀");
+  EXPECT_EQ(line_text("\xff\xe6\xa2", 100), "\\xff\\xe6\\xa2");
+}
+
+TEST(LineText, IsCutBetweenCharacters) {
+  EXPECT_EQ(line_text("Äpfel", 5), "Äpfel");
+  EXPECT_EQ(line_text("Äpfel", 4), "Äpfe…");
+  EXPECT_EQ(line_text("梨梨", 1), "梨…");
+}
+
+TEST(PayloadText, SaysWhatItIs) {
+  EXPECT_EQ(payload_text("", 100), "null");
+  EXPECT_EQ(payload_text(R"({"a":1.50})", 100), R"({"a":1.50})");
+  EXPECT_EQ(payload_text("\x01\x02\x03\x04"s, 100), "(3 bytes)");
+  EXPECT_EQ(payload_text("\x02"s + "aes\0rest"s, 100), "(encoded by 'aes', 9 bytes)");
+}
+
+TEST(FailureText, IsTypeAndMessage) {
+  EXPECT_EQ(failure_text(R"({"type":"shop::OutOfStock","message":"no lamps"})", 100),
+            "shop::OutOfStock: no lamps");
+  EXPECT_EQ(failure_text(R"({"message":"no lamps"})", 100), "no lamps");
+  EXPECT_EQ(failure_text(R"({"type":"Timeout","message":""})", 100), "Timeout");
+  EXPECT_EQ(failure_text(R"("broken")", 100), "broken");
+  EXPECT_EQ(failure_text("not JSON", 100), "not JSON");
+  EXPECT_EQ(failure_text("[1]", 100), "[1]");
+  EXPECT_EQ(failure_text("\x02"s + "z\0?"s, 100), "(encoded by 'z', 4 bytes)");
+}
+
+}  // namespace
+}  // namespace pawl::view
