@@ -41,8 +41,11 @@ test: build build-asan build-fuzz  ## Run all tests, also under sanitizers, with
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
 .PHONY: demo
-demo: build  ## Run the replay demo
-	@build/bin/replay_demo
+demo: deps  ## Build a small shop, kill it in the middle of its orders, and check what becomes of them
+	@echo "demo: building (the first time takes a few minutes)"
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS) --target orders pawl
+	@examples/orders/demo --keep build/bin
 
 .PHONY: bench
 bench: build  ## Run the benchmarks
