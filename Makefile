@@ -31,13 +31,18 @@ build-asan: deps
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS) --target asan_tests
 
+.PHONY: build-tsan
+build-tsan: deps
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan -j $(JOBS) --target tsan_tests
+
 .PHONY: build-fuzz
 build-fuzz: deps
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS)
 
 .PHONY: test
-test: build build-asan build-fuzz  ## Run all tests, also under sanitizers, with a short fuzz run
+test: build build-asan build-tsan build-fuzz  ## Run all tests, also under sanitizers, with a short fuzz run
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
 .PHONY: demo

@@ -72,13 +72,15 @@ function(pawl_executable name)
   pawl_warnings(${name})
 endfunction()
 
-# pawl_test(NAME SOURCES file... [LIBS target...] [LABELS label...] [TIMEOUT seconds] [ASAN_ENV var=value...])
+# pawl_test(NAME SOURCES file... [LIBS target...] [LABELS label...] [TIMEOUT seconds] [ASAN_ENV var=value...]
+#           [TSAN_ENV var=value...])
 #
 # A GoogleTest program (main, gmock and rapidcheck's gtest glue are linked) with one ctest entry, NAME.<suite>.<case>,
-# per case. Runs in the root of the source tree. TIMEOUT is per case, 300 if not given. Label `asan`: target asan_tests
-# builds the program in the asan build, and `make test` runs it from there, whole, as asan.NAME with ASAN_ENV set.
+# per case. Runs in the root of the source tree. TIMEOUT is per case, 300 if not given. Labels `asan` and `tsan`: target
+# asan_tests (tsan_tests) builds the program in the build of that name, and `make test` runs it from there, whole, as
+# asan.NAME (tsan.NAME) with ASAN_ENV (TSAN_ENV) set.
 function(pawl_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS;ASAN_ENV")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS;ASAN_ENV;TSAN_ENV")
   if(NOT PAWL_BUILD_TESTS)
     return()
   endif()
@@ -99,12 +101,15 @@ function(pawl_test name)
     "if(@name@_TESTS)\n  set_tests_properties(\${@name@_TESTS} PROPERTIES LABELS \"@arg_LABELS@\")\nendif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
 
-  if(asan IN_LIST arg_LABELS)
-    add_dependencies(asan_tests ${name})
-    pawl_external_test(asan.${name}
-      COMMAND ${PROJECT_SOURCE_DIR}/build-asan/bin/${name} --gtest_brief=1
-      LABELS ${arg_LABELS} TIMEOUT 900 ENV ${arg_ASAN_ENV})
-  endif()
+  foreach(sanitizer asan tsan)
+    if(sanitizer IN_LIST arg_LABELS)
+      string(TOUPPER ${sanitizer} prefix)
+      add_dependencies(${sanitizer}_tests ${name})
+      pawl_external_test(${sanitizer}.${name}
+        COMMAND ${PROJECT_SOURCE_DIR}/build-${sanitizer}/bin/${name} --gtest_brief=1
+        LABELS ${arg_LABELS} TIMEOUT 900 ENV ${arg_${prefix}_ENV})
+    endif()
+  endforeach()
 endfunction()
 
 # pawl_external_test(NAME COMMAND command... [LABELS label...] [TIMEOUT seconds] [ENV var=value...])
