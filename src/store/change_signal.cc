@@ -22,14 +22,16 @@ class LocalChangeHub::State {
   }
 
   // The lock is not held during the calls: a callback may commit, and so notify, too.
-  void call() {
+  void call_all_but(const Callback& own) {
     std::vector<Callback> callbacks;
     {
       const std::scoped_lock lock(mutex_);
       callbacks = callbacks_;
     }
     for (const Callback& callback : callbacks) {
-      (*callback)();
+      if (callback != own) {
+        (*callback)();
+      }
     }
   }
 
@@ -46,7 +48,7 @@ class LocalChangeSignal : public ChangeSignal {
       : state_(std::move(state)) {}
   ~LocalChangeSignal() override { end(); }
 
-  void notify() override { state_->call(); }
+  void notify() override { state_->call_all_but(callback_); }
 
   void watch(std::function<void()> callback) override {
     end();

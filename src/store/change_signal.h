@@ -11,7 +11,7 @@ class ChangeSignal {
  public:
   virtual ~ChangeSignal() = default;
 
-  // Tells all watchers on this database, those of this object included.
+  // Tells all watchers on this database but this object's own.
   virtual void notify() = 0;
   // Calls `callback` for each notice from now on, instead of the one before. An empty function ends
   // it. When this returns, the old one is not running and will not be called again; it must not be

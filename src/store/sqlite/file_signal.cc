@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace pawl::store {
 
@@ -36,15 +38,60 @@ class File {
   int number_;
 };
 
-// A thread that calls back whenever the file has been written to.
+// Of stores that are open on one database at a time. More than that share the last one, and are
+// told of one another's changes by luck, and of their own.
+constexpr std::size_t kSlots = 4096;
+using Counters = std::vector<std::uint64_t>;
+
+// A counter that no other store has, by a lock on one byte.
+std::size_t take_slot(const File& file) {
+  for (std::size_t slot = 0; slot + 1 < kSlots; ++slot) {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(slot);
+    lock.l_len = 1;
+    if (::fcntl(file.number(), F_OFD_SETLK, &lock) == 0) {
+      return slot;
+    }
+    if (errno != EAGAIN && errno != EACCES) {
+      break;
+    }
+  }
+  return kSlots - 1;
+}
+
+Counters read_counters(const File& file) {
+  Counters counters(kSlots);
+  const ssize_t size =
+      ::pread(file.number(), counters.data(), counters.size() * sizeof(std::uint64_t), 0);
+  counters.resize(size > 0 ? static_cast<std::size_t>(size) / sizeof(std::uint64_t) : 0);
+  return counters;
+}
+
+bool is_changed(const Counters& before, const Counters& now, std::size_t own_slot) {
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const std::uint64_t old = i < before.size() ? before[i] : 0;
+    if (now[i] != old && (i != own_slot || own_slot == kSlots - 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A thread that calls back whenever a counter but the own one has changed.
 class Watcher {
  public:
-  Watcher(const std::string& path, std::function<void()> callback)
-      : changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+  Watcher(const File& file, const std::string& path, std::size_t own_slot,
+          std::function<void()> callback)
+      : file_(file),
+        own_slot_(own_slot),
+        changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
         stop_(::eventfd(0, EFD_CLOEXEC)),
         callback_(std::move(callback)) {
     if (changes_.is_open() && stop_.is_open() &&
         ::inotify_add_watch(changes_.number(), path.c_str(), IN_MODIFY) >= 0) {
+      seen_ = read_counters(file_);
       thread_ = std::thread([this] { run(); });
     }
   }
@@ -74,7 +121,12 @@ class Watcher {
       }
       if (ready > 0 && files[0].revents != 0) {
         drain();
-        callback_();
+        Counters now = read_counters(file_);
+        const bool is_new = is_changed(seen_, now, own_slot_);
+        seen_ = std::move(now);
+        if (is_new) {
+          callback_();
+        }
       }
     }
   }
@@ -86,6 +138,9 @@ class Watcher {
     }
   }
 
+  const File& file_;
+  std::size_t own_slot_;
+  Counters seen_;
   File changes_;
   File stop_;
   std::function<void()> callback_;
@@ -94,12 +149,17 @@ class Watcher {
 
 class FileSignal : public ChangeSignal {
  public:
-  FileSignal(int file, std::string path) : file_(file), path_(std::move(path)) {}
+  FileSignal(int file, std::string path)
+      : file_(file), path_(std::move(path)), slot_(take_slot(file_)) {
+    const Counters counters = read_counters(file_);
+    count_ = slot_ < counters.size() ? counters[slot_] : 0;
+  }
 
   // A notice that gets lost (no space, for one) delays others until their next deadline, no more.
   void notify() override {
-    const char byte = 1;
-    while (::pwrite(file_.number(), &byte, 1, 0) < 0 && errno == EINTR) {
+    const std::uint64_t count = ++count_;
+    const auto offset = static_cast<off_t>(slot_ * sizeof(count));
+    while (::pwrite(file_.number(), &count, sizeof(count), offset) < 0 && errno == EINTR) {
     }
   }
 
@@ -107,13 +167,15 @@ class FileSignal : public ChangeSignal {
     const std::scoped_lock lock(mutex_);
     watcher_.reset();
     if (callback) {
-      watcher_ = std::make_unique<Watcher>(path_, std::move(callback));
+      watcher_ = std::make_unique<Watcher>(file_, path_, slot_, std::move(callback));
     }
   }
 
  private:
   File file_;
   std::string path_;
+  std::size_t slot_;
+  std::atomic<std::uint64_t> count_ = 0;
   std::mutex mutex_;
   std::unique_ptr<Watcher> watcher_;
 };

@@ -1,5 +1,6 @@
-// A ChangeSignal between processes: a file beside the database that is written to. Watchers sleep
-// in the kernel until that happens.
+// A ChangeSignal between processes: a file beside the database with one counter for each store that
+// is open. Who has something to tell adds to its own; watchers sleep in the kernel until a counter
+// is written, and look whether it was another one's.
 #pragma once
 
 #include <memory>

@@ -214,18 +214,7 @@ class SqliteStore : public Store {
     return reader_.tasks.read_due(now_ms, limit, next_due);
   }
 
-  void watch(std::function<void()> on_change) override {
-    signal_->watch({});
-    if (!on_change) {
-      return;
-    }
-    static_cast<void>(was_changed_by_others());  // What is there by now is no change.
-    signal_->watch([this, on_change = std::move(on_change)] {
-      if (was_changed_by_others()) {
-        on_change();
-      }
-    });
-  }
+  void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
 
  private:
   // Others are told after the guard is gone: they may call back into this store.
@@ -243,16 +232,6 @@ class SqliteStore : public Store {
     return {};
   }
 
-  // This store's own commits do not count: the writing connection knows which are not its own.
-  bool was_changed_by_others() {
-    const std::scoped_lock lock(write_mutex_);
-    const Result<std::int64_t> version = writer_.data_version();
-    if (!version.has_value()) {
-      return true;  // Better once too often.
-    }
-    return std::exchange(seen_version_, *version) != *version;
-  }
-
   bool is_lock_gone(const WorkerRow& worker) const {
     return worker.is_locked && !own_workers_.contains(worker.key) &&
            !locks_->is_locked_elsewhere(worker.key);
@@ -263,7 +242,6 @@ class SqliteStore : public Store {
   Writer writer_;
   std::unique_ptr<WorkerLocks> locks_;
   std::set<WorkerKey> own_workers_;
-  std::int64_t seen_version_ = 0;
 
   std::mutex read_mutex_;
   std::unique_ptr<Connection> read_connection_;

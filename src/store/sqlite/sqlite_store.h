@@ -1,7 +1,7 @@
 // The store in one SQLite file, in WAL mode: one connection writes, another one reads, so that a
 // long read holds up no commit. Beside the database lie SQLite's own -wal and -shm files, -workers
-// (one locked byte for each live worker) and -notify (written to tell others of a change). None of
-// them may be removed while the database is in use.
+// (one locked byte for each live worker) and -notify (counters that tell others of changes). None
+// of them may be removed while the database is in use.
 #pragma once
 
 #include <memory>

@@ -25,8 +25,7 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::size_t payload_byte
       rollback_(connection, "ROLLBACK"),
       savepoint_(connection, "SAVEPOINT pawl_turn"),
       undo_(connection, "ROLLBACK TO pawl_turn"),
-      keep_(connection, "RELEASE pawl_turn"),
-      data_version_(connection, "PRAGMA data_version") {
+      keep_(connection, "RELEASE pawl_turn") {
   // A COMMIT by a turn's callback becomes a rollback of the whole batch, which then is an error.
   sqlite3_commit_hook(
       connection.native(),
@@ -110,12 +109,6 @@ Result<void> Writer::remove_workers(const std::function<bool(const WorkerRow&)>&
 }
 
 Result<std::vector<WorkerRow>> Writer::read_workers() { return workers_.read(); }
-
-Result<std::int64_t> Writer::data_version() {
-  Query query(data_version_);
-  PAWL_TRY(query.step());
-  return query.as_integer(0);
-}
 
 void Writer::concern_others_than(WorkerKey owner) {
   concerns_others_ = concerns_others_ || owner == 0 || !own_workers_.contains(owner);

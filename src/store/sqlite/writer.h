@@ -46,8 +46,6 @@ class Writer {
   // Whether something that was committed since expect_no_concern() may concern other stores.
   bool concerns_others() const { return concerns_others_; }
   void expect_no_concern() { concerns_others_ = false; }
-  // Changes when another connection has committed something.
-  Result<std::int64_t> data_version();
 
  private:
   Result<void> transact(const std::function<Result<void>()>& what_to_do);
@@ -138,7 +136,6 @@ class Writer {
   Statement savepoint_;
   Statement undo_;
   Statement keep_;
-  Statement data_version_;
 
   std::set<WorkerKey> own_workers_;
   WorkerKey known_worker_ = 0;  // Seen in this transaction.

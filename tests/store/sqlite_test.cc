@@ -1,0 +1,520 @@
+// What is particular to the SQLite store: its files, options, migrations and transactions.
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "store/sqlite/checkpoint_codec.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_store.h"
+#include "store/support.h"
+
+namespace pawl::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+SqliteOptions at(const std::string& path) {
+  SqliteOptions options;
+  options.path = path;
+  options.busy_timeout_ms = 0;
+  return options;
+}
+
+Error error_of(SqliteOptions options) {
+  const Result<std::unique_ptr<Store>> opened = open_sqlite(std::move(options));
+  EXPECT_FALSE(opened.has_value());
+  return opened.has_value() ? Error{} : opened.error();
+}
+
+// Runs SQL by a connection of its own.
+void run_sql(const std::string& path, const std::string& sql) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// --- Options -------------------------------------------------------------------------------------
+
+TEST(SqliteUrl, NamesThePathAndTheOptions) {
+  const SqliteOptions plain = value(parse_sqlite_url("sqlite:app.db"));
+  EXPECT_EQ(plain.path, "app.db");
+  EXPECT_EQ(plain.name_space, "default");
+  EXPECT_EQ(plain.durability, Durability::kPower);
+  const SqliteOptions full = value(parse_sqlite_url(
+      "sqlite:/var/a%20b%3F.db?durability=process&namespace=shop%26co&busy_timeout_ms=5&"
+      "payload_bytes_max=100"));
+  EXPECT_EQ(full.path, "/var/a b?.db");
+  EXPECT_EQ(full.name_space, "shop&co");
+  EXPECT_EQ(full.durability, Durability::kProcess);
+  EXPECT_EQ(full.busy_timeout_ms, 5);
+  EXPECT_EQ(full.payload_bytes_max, 100U);
+  EXPECT_EQ(value(parse_sqlite_url("sqlite:app.db?")).path, "app.db");
+  EXPECT_EQ(value(parse_sqlite_url("sqlite:app.db?durability=power")).durability,
+            Durability::kPower);
+}
+
+TEST(SqliteUrl, SaysWhatIsWrong) {
+  const std::vector<std::array<const char*, 2>> wrong = {
+      {"app.db", "has to begin with 'sqlite:'"},
+      {"postgres:app.db", "has to begin with 'sqlite:'"},
+      {"sqlite:", "the path is empty"},
+      {"sqlite:?durability=power", "the path is empty"},
+      {"sqlite:a.db?speed=high", "unknown parameter 'speed'"},
+      {"sqlite:a.db?durability=none", "'power' or 'process', not 'none'"},
+      {"sqlite:a.db?durability", "not of the form name=value"},
+      {"sqlite:a.db?namespace=", "the namespace is empty"},
+      {"sqlite:a.db?busy_timeout_ms=soon", "a number from 0"},
+      {"sqlite:a.db?busy_timeout_ms=-1", "a number from 0"},
+      {"sqlite:a.db?busy_timeout_ms=", "a number from 0"},
+      {"sqlite:a.db?payload_bytes_max=99999999999", "a number from 0"},
+      {"sqlite:a%2", "two hexadecimal digits"},
+      {"sqlite:a%zz", "two hexadecimal digits"},
+  };
+  for (const auto& [url, what] : wrong) {
+    const Result<SqliteOptions> parsed = parse_sqlite_url(url);
+    ASSERT_FALSE(parsed.has_value()) << url;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(parsed.error().message, HasSubstr(what));
+    EXPECT_THAT(parsed.error().message, HasSubstr(url));
+  }
+}
+
+TEST(SqliteOptions, ThatCanNeverWorkAreRefused) {
+  const TempDir dir;
+  EXPECT_EQ(error_of(at("")).code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of(at(":memory:")).code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of(at(std::string("a\0b", 3))).code, ErrorCode::kInvalidArgument);
+  SqliteOptions options = at(dir.file("a.db"));
+  options.name_space = "";
+  EXPECT_EQ(error_of(options).code, ErrorCode::kInvalidArgument);
+  options = at(dir.file("a.db"));
+  options.payload_bytes_max = kPayloadBytesLimit + 1;
+  EXPECT_EQ(error_of(options).code, ErrorCode::kInvalidArgument);
+}
+
+TEST(SqliteOptions, ALowerLimitForPayloadsHolds) {
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("a.db"));
+  options.payload_bytes_max = 10;
+  const std::unique_ptr<Store> store = value(open_sqlite(options));
+  StartRun op;
+  op.run = new_run("order");
+  op.run.input = "12345678901";
+  std::vector<Op> ops = {op};
+  EXPECT_EQ(store->apply(ops).error().code, ErrorCode::kLimitExceeded);
+  op.run.input.pop_back();
+  ops = {op};
+  EXPECT_TRUE(store->apply(ops).has_value());
+}
+
+// --- Files ---------------------------------------------------------------------------------------
+
+TEST(SqliteFile, ThatIsNoDatabaseIsRefusedAndLeftAlone) {
+  const TempDir dir;
+  const std::string path = dir.file("notes.txt");
+  const std::string text(5000, 'x');
+  std::ofstream(path) << text;
+  const Error error = error_of(at(path));
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("is not an SQLite database"));
+  EXPECT_THAT(error.message, HasSubstr(path));
+  EXPECT_EQ(read_file(path), text);
+}
+
+TEST(SqliteFile, OfAnotherProgramIsRefusedAndLeftAlone) {
+  const TempDir dir;
+  const std::string path = dir.file("theirs.db");
+  run_sql(path, "CREATE TABLE customer(id INTEGER PRIMARY KEY)");
+  const std::string before = read_file(path);
+  Error error = error_of(at(path));
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("the database of another program"));
+  EXPECT_EQ(read_file(path), before);
+  run_sql(path, "DROP TABLE customer; PRAGMA application_id = 77");
+  EXPECT_THAT(error_of(at(path)).message, HasSubstr("application id 77"));
+}
+
+TEST(SqliteFile, OfANewerPawlIsRefused) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  ASSERT_TRUE(open_sqlite(at(path)).has_value());
+  run_sql(path, "PRAGMA user_version = 99");
+  const Error error = error_of(at(path));
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("newer Pawl (schema 99"));
+}
+
+TEST(SqliteFile, ThatCannotBeOpenedSaysWhy) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.file("folder"));
+  Error error = error_of(at(dir.file("folder")));
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("it is a directory"));
+  error = error_of(at(dir.file("missing/a.db")));
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("missing' cannot be reached: No such file or directory"));
+  std::ofstream(dir.file("plain")) << "x";
+  error = error_of(at(dir.file("plain/a.db")));
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("is not a directory"));
+  SqliteOptions options = at(dir.file("a.db"));
+  options.vfs = "no-such-vfs";
+  EXPECT_FALSE(open_sqlite(options).has_value());
+}
+
+TEST(SqliteFile, WithoutRightsIsRefused) {
+  if (::geteuid() == 0) {
+    GTEST_SKIP() << "root may do everything";
+  }
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  ASSERT_TRUE(open_sqlite(at(path)).has_value());
+  ::chmod(path.c_str(), 0444);
+  EXPECT_EQ(error_of(at(path)).code, ErrorCode::kStoreUnusable);
+  ::chmod(path.c_str(), 0);
+  EXPECT_EQ(error_of(at(path)).code, ErrorCode::kStoreUnusable);
+}
+
+TEST(SqliteFile, AnEmptyFileBecomesADatabase) {
+  const TempDir dir;
+  std::ofstream(dir.file("a.db")).flush();
+  EXPECT_TRUE(open_sqlite(at(dir.file("a.db"))).has_value());
+}
+
+TEST(SqliteFile, IsKeptWithAllThatIsInIt) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  StartRun op;
+  op.run = new_run("order");
+  std::string before;
+  {
+    const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+    before = describe(apply(*store, op).row);
+  }
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  EXPECT_EQ(describe(*value(store->find_run("order", std::nullopt))), before);
+}
+
+TEST(SqliteFile, IsTheSameByALink) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir.file("real"));
+  std::filesystem::create_symlink(dir.file("real/a.db"), dir.file("link.db"));
+  const std::unique_ptr<Store> real = value(open_sqlite(at(dir.file("real/a.db"))));
+  const std::unique_ptr<Store> link = value(open_sqlite(at(dir.file("link.db"))));
+  EXPECT_FALSE(std::filesystem::exists(dir.file("link.db-workers")));
+  const WorkerKey worker = value(real->add_worker({"worker", kNever, 0}));
+  EXPECT_EQ(value(link->free_expired(0, 5)), kNever);
+  EXPECT_TRUE(apply(*real, Heartbeat{.worker = worker, .expires_ms = kNever}).known);
+}
+
+TEST(SqliteFile, OddNamesAreFiles) {
+  const TempDir dir;
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::create_directory(dir.file("odd"));
+  std::filesystem::current_path(dir.file("odd"));
+  for (const std::string name : {"file:a.db", ":a", "a b?x=1#%41.db", "-a"}) {
+    EXPECT_TRUE(open_sqlite(at(name)).has_value()) << name;
+    EXPECT_TRUE(std::filesystem::exists(dir.file("odd/" + name))) << name;
+  }
+  std::filesystem::current_path(here);
+}
+
+TEST(SqliteFile, AnotherWriterMakesItBusy) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  StartRun op;
+  op.run = new_run("order");
+  std::vector<Op> ops = {op};
+  const Result<void> done = store->apply(ops);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, ErrorCode::kStoreBusy);
+  EXPECT_THAT(done.error().message, HasSubstr("try again"));
+  // Who reads is not disturbed.
+  EXPECT_FALSE(value(store->find_run("order", std::nullopt)).has_value());
+  sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
+  sqlite3_close(other);
+  EXPECT_TRUE(store->apply(ops).has_value());
+}
+
+TEST(SqliteFile, ADamagedOneSaysSo) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  {
+    const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+    for (int i = 0; i < 200; ++i) {
+      StartRun op;
+      op.run = new_run("order-" + std::to_string(i));
+      op.run.input = std::string(500, 'x');
+      apply(*store, op);
+    }
+  }
+  std::string bytes = read_file(path);
+  ASSERT_GT(bytes.size(), 3 * 4096U);
+  for (std::size_t i = 2 * 4096; i < bytes.size(); i += 7) {
+    bytes[i] = static_cast<char>(~bytes[i]);
+  }
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Result<std::unique_ptr<Store>> opened = open_sqlite(at(path));
+  ErrorCode seen{};
+  if (!opened.has_value()) {
+    seen = opened.error().code;
+  } else {
+    StartRun op;
+    op.run = new_run("order-77");
+    std::vector<Op> ops = {op};
+    const Result<void> done = (*opened)->apply(ops);
+    ASSERT_FALSE(done.has_value());
+    seen = done.error().code;
+  }
+  EXPECT_EQ(seen, ErrorCode::kStoreCorrupt);
+}
+
+// --- Migrations ----------------------------------------------------------------------------------
+
+TEST(Migration, TakesTheStepsThatAreMissing) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Connection> connection =
+      value(Connection::open({path, "", 0, /*may_create=*/true}));
+  const std::array first = {"CREATE TABLE a(x)"};
+  ASSERT_TRUE(migrate(*connection, first, 0).has_value());
+  ASSERT_TRUE(connection->execute("INSERT INTO a VALUES(7)").has_value());
+  ASSERT_TRUE(migrate(*connection, first, 0).has_value());
+  const std::array both = {"CREATE TABLE a(x)", "ALTER TABLE a ADD y DEFAULT 8"};
+  ASSERT_TRUE(migrate(*connection, both, 0).has_value());
+  EXPECT_EQ(value(connection->query_integer("SELECT x + y FROM a")), 15);
+  EXPECT_EQ(value(connection->query_integer("PRAGMA user_version")), 2);
+  EXPECT_EQ(migrate(*connection, first, 0).error().code, ErrorCode::kStoreUnusable);
+}
+
+TEST(Migration, ThatFailsLeavesEverythingAsItWas) {
+  const TempDir dir;
+  const std::unique_ptr<Connection> connection =
+      value(Connection::open({dir.file("a.db"), "", 0, /*may_create=*/true}));
+  const std::array first = {"CREATE TABLE a(x)"};
+  ASSERT_TRUE(migrate(*connection, first, 0).has_value());
+  const std::array bad = {"CREATE TABLE a(x)", "CREATE TABLE b(x)", "CREATE TABLE nonsense"};
+  EXPECT_FALSE(migrate(*connection, bad, 0).has_value());
+  EXPECT_FALSE(connection->in_transaction());
+  EXPECT_EQ(value(connection->query_integer("PRAGMA user_version")), 1);
+  EXPECT_EQ(value(connection->query_integer("SELECT count(*) FROM sqlite_schema")), 1);
+}
+
+TEST(Migration, OpenRunsGoOnUnderTheNextSchema) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  const WorkerKey worker = value(store->add_worker({"worker", kNever, 0}));
+  StartRun op;
+  op.run = new_run("order");
+  op.owner = worker;
+  const RunRow run = apply(*store, op).row;
+  {
+    const std::unique_ptr<Connection> connection =
+        value(Connection::open({path, "", 0, /*may_create=*/false}));
+    std::vector<const char*> steps(schema_steps().begin(), schema_steps().end());
+    steps.push_back("ALTER TABLE pawl_run ADD later INTEGER; CREATE TABLE pawl_later(x)");
+    ASSERT_TRUE(migrate(*connection, steps, 0).has_value());
+  }
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = worker;
+  turn.epoch = run.epoch;
+  turn.entries = {entry(1)};
+  turn.release = true;
+  EXPECT_TRUE(apply(*store, turn).released);
+}
+
+// --- Inside the transaction ----------------------------------------------------------------------
+
+class InsideTest : public testing::Test {
+ protected:
+  InsideTest() : store_(value(open_sqlite(at(dir_.file("a.db"))))) {
+    worker_ = value(store_->add_worker({"worker", kNever, 0}));
+    run_sql(dir_.file("a.db"), "CREATE TABLE account(id INTEGER PRIMARY KEY, amount INTEGER)");
+  }
+
+  CommitTurn turn(std::string id, const std::string& sql, bool refuse = false) {
+    StartRun op;
+    op.run = new_run(std::move(id));
+    op.owner = worker_;
+    const RunRow run = apply(*store_, op).row;
+    CommitTurn made;
+    made.run = run.key;
+    made.worker = worker_;
+    made.epoch = run.epoch;
+    made.entries = {entry(1)};
+    made.inside = [sql, refuse](void* native, CommitTurn&) -> Result<void> {
+      auto* const db = static_cast<sqlite3*>(native);
+      if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+        return make_error(ErrorCode::kInvalidArgument, sqlite3_errmsg(db));
+      }
+      return refuse ? Result<void>(make_error(ErrorCode::kInvalidArgument, "changed my mind"))
+                    : Result<void>();
+    };
+    return made;
+  }
+
+  std::int64_t accounts() {
+    const std::unique_ptr<Connection> connection =
+        value(Connection::open({dir_.file("a.db"), "", 0, /*may_create=*/false}));
+    return value(connection->query_integer("SELECT count(*) FROM account"));
+  }
+
+  TempDir dir_;
+  std::unique_ptr<Store> store_;
+  WorkerKey worker_ = 0;
+};
+
+TEST_F(InsideTest, SqlAndEntriesCommitTogether) {
+  const CommitTurn done = apply(*store_, turn("a", "INSERT INTO account(amount) VALUES(5)"));
+  EXPECT_TRUE(done.committed);
+  EXPECT_EQ(accounts(), 1);
+  EXPECT_THAT(seqs_of(*store_, done.run), ElementsAre(1));
+}
+
+TEST_F(InsideTest, ARefusalUndoesTheSqlOfThatTurnOnly) {
+  std::vector<Op> ops = {turn("a", "INSERT INTO account(amount) VALUES(5)"),
+                         turn("b", "INSERT INTO account(amount) VALUES(6)", /*refuse=*/true),
+                         turn("c", "INSERT INTO nowhere VALUES(1)"),
+                         turn("d", "INSERT INTO account(amount) VALUES(7)")};
+  ASSERT_TRUE(store_->apply(ops).has_value());
+  EXPECT_TRUE(std::get<CommitTurn>(ops[0]).committed);
+  EXPECT_EQ(std::get<CommitTurn>(ops[1]).refused->message, "changed my mind");
+  EXPECT_THAT(std::get<CommitTurn>(ops[2]).refused->message, HasSubstr("no such table"));
+  EXPECT_TRUE(std::get<CommitTurn>(ops[3]).committed);
+  EXPECT_EQ(accounts(), 2);
+}
+
+TEST_F(InsideTest, ALostRaceUndoesTheSqlToo) {
+  CommitTurn first = turn("a", "SELECT 1");
+  apply(*store_, first);
+  first.inside = turn("b", "INSERT INTO account(amount) VALUES(5)").inside;
+  EXPECT_FALSE(apply(*store_, first).committed);
+  EXPECT_EQ(accounts(), 0);
+}
+
+TEST_F(InsideTest, WhoEndsTheTransactionHasNothingWritten) {
+  for (const char* const sql : {"COMMIT", "ROLLBACK", "INSERT INTO account VALUES(1, 1); COMMIT"}) {
+    std::vector<Op> ops = {turn(std::string("good ") + sql, "SELECT 1"),
+                           turn(std::string("bad ") + sql, sql)};
+    const Result<void> done = store_->apply(ops);
+    ASSERT_FALSE(done.has_value()) << sql;
+    EXPECT_THAT(done.error().message, HasSubstr("the transaction was ended"));
+    EXPECT_THAT(seqs_of(*store_, std::get<CommitTurn>(ops[0]).run), IsEmpty());
+    EXPECT_EQ(accounts(), 0);
+    EXPECT_TRUE(apply(*store_, turn(std::string("next ") + sql, "SELECT 1")).committed);
+  }
+}
+
+// --- Signals and codec ---------------------------------------------------------------------------
+
+TEST(LocalChangeHub, TellsAllStoresButTheOneThatCommitted) {
+  const TempDir dir;
+  LocalChangeHub hub;
+  const auto open = [&] {
+    SqliteOptions options = at(dir.file("a.db"));
+    options.signal = hub.make_signal();
+    return value(open_sqlite(options));
+  };
+  const std::unique_ptr<Store> a = open();
+  const std::unique_ptr<Store> b = open();
+  int told_a = 0;
+  int told_b = 0;
+  a->watch([&] { ++told_a; });
+  b->watch([&] {
+    ++told_b;
+    EXPECT_TRUE(value(b->find_run("order", std::nullopt)).has_value());
+  });
+  StartRun op;
+  op.run = new_run("order");
+  apply(*a, op);
+  EXPECT_EQ(told_a, 0);
+  EXPECT_EQ(told_b, 1);
+  // What concerns nobody else is not told.
+  const WorkerKey worker = value(a->add_worker({"worker", kNever, 0}));
+  op.run = new_run("mine");
+  op.owner = worker;
+  const RunRow run = apply(*a, op).row;
+  EXPECT_EQ(told_b, 1);
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = worker;
+  turn.epoch = run.epoch;
+  turn.entries = {entry(1)};
+  apply(*a, turn);
+  EXPECT_EQ(told_b, 1);
+  Terminate kill;
+  kill.run_id = "mine";
+  apply(*b, kill);
+  EXPECT_EQ(told_a, 1);
+  b->watch({});
+  apply(*a, op);
+  kill.run_id = "order";
+  apply(*a, kill);
+  EXPECT_EQ(told_b, 1);
+  EXPECT_FALSE(std::filesystem::exists(dir.file("a.db-notify")));
+}
+
+RC_GTEST_PROP(CheckpointCodec, WhatIsEncodedComesBack, ()) {
+  replay::Checkpoint checkpoint;
+  checkpoint.iteration = *rc::gen::arbitrary<std::uint64_t>();
+  checkpoint.state = *rc::gen::string<std::string>();
+  checkpoint.taken = *rc::gen::arbitrary<std::vector<std::uint64_t>>();
+  checkpoint.done = *rc::gen::arbitrary<bool>();
+  checkpoint.result = *rc::gen::string<std::string>();
+  for (const std::string& key :
+       *rc::gen::container<std::vector<std::string>>(rc::gen::string<std::string>())) {
+    checkpoint.changes.push_back({key, std::nullopt});
+    if (*rc::gen::arbitrary<bool>()) {
+      checkpoint.changes.back().value = key;
+    }
+  }
+  replay::Checkpoint decoded;
+  const std::string bytes = encode_checkpoint(checkpoint);
+  RC_ASSERT(decode_checkpoint(bytes, decoded));
+  RC_ASSERT(decoded.iteration == checkpoint.iteration);
+  RC_ASSERT(decoded.state == checkpoint.state);
+  RC_ASSERT(decoded.taken == checkpoint.taken);
+  RC_ASSERT(decoded.done == checkpoint.done);
+  RC_ASSERT(decoded.result == checkpoint.result);
+  RC_ASSERT(decoded.changes == checkpoint.changes);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    RC_ASSERT(!decode_checkpoint(std::string_view(bytes).substr(0, size), decoded));
+  }
+}
+
+RC_GTEST_PROP(CheckpointCodec, AnyBytesAreReadWithoutHarm, ()) {
+  std::string bytes = *rc::gen::string<std::string>();
+  bytes.insert(bytes.begin(), 1);
+  replay::Checkpoint decoded;
+  static_cast<void>(decode_checkpoint(bytes, decoded));
+}
+
+}  // namespace
+}  // namespace pawl::store
