@@ -197,6 +197,7 @@ Result<void> Writer::terminate(const RunHead& run, std::string_view payload, std
 Result<void> Writer::end_run(const RunHead& run, const End& end) {
   PAWL_TRY(close(run, end));
   PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end));
+  std::reverse(doomed.begin(), doomed.end());  // The last is taken first.
   const End by_parent{RunStatus::kFailed, nullptr, end.now_ms, end.woken};
   while (!doomed.empty()) {
     const RunHead child = std::move(doomed.back());
@@ -204,7 +205,7 @@ Result<void> Writer::end_run(const RunHead& run, const End& end) {
     PAWL_TRY(append_failure(child.key, kParentEnded, end.now_ms));
     PAWL_TRY(close(child, by_parent));
     PAWL_TRY_ASSIGN(const std::vector<RunHead> more, leave_children(child, by_parent));
-    doomed.insert(doomed.end(), more.begin(), more.end());
+    doomed.insert(doomed.end(), more.rbegin(), more.rend());
   }
   return {};
 }

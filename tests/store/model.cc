@@ -1,0 +1,619 @@
+#include "store/model.h"
+
+#include <algorithm>
+
+namespace pawl::store {
+
+namespace {
+
+using replay::EntryKind;
+
+bool is_free(const RunRow& row) {
+  return row.owner == 0 && !is_closed(row.status) && row.status != RunStatus::kBlocked;
+}
+
+NewArrival arrival_of(EntryKind kind, std::string id = "") {
+  NewArrival arrival;
+  arrival.kind = static_cast<std::uint8_t>(kind);
+  arrival.id = std::move(id);
+  return arrival;
+}
+
+bool is(std::uint8_t number, EntryKind kind) { return number == static_cast<std::uint8_t>(kind); }
+
+}  // namespace
+
+void Model::apply(Op& op) {
+  std::visit([this](auto& one) { run(one); }, op);
+}
+
+// --- Workers -------------------------------------------------------------------------------------
+
+WorkerKey Model::add_worker(std::int64_t expires_ms) {
+  workers[++last_worker_] = expires_ms;
+  return last_worker_;
+}
+
+void Model::remove_worker(WorkerKey worker, std::int64_t now_ms) {
+  if (workers.erase(worker) == 0) {
+    return;
+  }
+  for (auto& [key, run] : runs) {
+    if (run.row.owner == worker) {
+      run.row.owner = 0;
+      run.row.wake_ms = now_ms;
+    }
+  }
+  for (auto& [key, task] : tasks) {
+    if (task.owner == worker) {
+      task.owner = 0;
+      task.due_ms = now_ms;
+    }
+  }
+}
+
+std::int64_t Model::free_expired(WorkerKey self, std::int64_t now_ms) {
+  std::int64_t next = kNever;
+  const auto all = workers;
+  for (const auto& [worker, expires_ms] : all) {
+    if (worker != self && expires_ms <= now_ms) {
+      remove_worker(worker, now_ms);
+    } else if (worker != self) {
+      next = std::min(next, expires_ms);
+    }
+  }
+  return next;
+}
+
+void Model::run(Heartbeat& op) {
+  op.known = workers.contains(op.worker);
+  if (op.known) {
+    workers[op.worker] = op.expires_ms;
+  }
+}
+
+// --- Runs ----------------------------------------------------------------------------------------
+
+Model::Run* Model::newest(const std::string& id) {
+  Run* found = nullptr;
+  for (auto& [key, run] : runs) {
+    if (run.row.id == id) {
+      found = &run;  // Later keys have higher numbers.
+    }
+  }
+  return found;
+}
+
+Model::Run* Model::target(RunKey run, const std::string& id) {
+  if (run == 0) {
+    return newest(id);
+  }
+  const auto found = runs.find(run);
+  return found == runs.end() ? nullptr : &found->second;
+}
+
+Model::Run& Model::add(const NewRun& from, std::uint32_t number, RunKey chain, WorkerKey owner,
+                       std::int64_t now_ms) {
+  Run& made = runs[++last_run_];
+  made.row.key = last_run_;
+  made.row.id = from.id;
+  made.row.number = number;
+  made.row.uuid = from.uuid;
+  made.row.kind = from.kind;
+  made.row.definition = from.definition;
+  made.row.created_ms = now_ms;
+  made.row.changed_ms = now_ms;
+  made.row.owner = owner;
+  made.row.epoch = owner == 0 ? 0 : 1;
+  made.row.wake_ms = owner == 0 ? now_ms : kNever;
+  made.row.parent = from.parent;
+  made.chain = chain == 0 ? last_run_ : chain;
+  made.input = from.input;
+  return made;
+}
+
+void Model::run(StartRun& op) {
+  Run* existing = newest(op.run.id);
+  op.arrival = 0;
+  op.outcome = StartOutcome::kStarted;
+  const WorkerKey owner = workers.contains(op.owner) ? op.owner : 0;
+  if (existing == nullptr) {
+    existing = &add(op.run, 1, 0, owner, op.now_ms);
+  } else if (op.on_existing == OnExisting::kReplace) {
+    if (!is_closed(existing->row.status)) {
+      terminate(*existing, "", op.now_ms, true);
+    }
+    existing = &add(op.run, existing->row.number + 1, 0, owner, op.now_ms);
+  } else if (op.on_existing == OnExisting::kFail) {
+    op.outcome = StartOutcome::kRefused;
+  } else {
+    op.outcome = StartOutcome::kExisting;
+  }
+  if (op.signal.has_value() && op.outcome != StartOutcome::kRefused) {
+    op.arrival = send(*existing, *op.signal, op.dedupe, op.now_ms).second;
+  }
+  op.row = existing->row;
+}
+
+void Model::run(Claim& op) {
+  op.claimed = false;
+  const auto found = runs.find(op.run);
+  if (found == runs.end() || !workers.contains(op.worker) || !is_free(found->second.row)) {
+    return;
+  }
+  RunRow& row = found->second.row;
+  const RunStatus status =
+      row.goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
+  if (row.status != status) {
+    row.changed_ms = op.now_ms;
+  }
+  row.status = status;
+  row.owner = op.worker;
+  row.epoch += 1;
+  row.wake_ms = kNever;
+  row.waiting_for.clear();
+  op.claimed = true;
+  op.row = row;
+  op.inbox.clear();
+  for (const auto& [arrival, kept] : found->second.inbox) {
+    op.inbox.push_back(arrival);
+  }
+}
+
+void Model::run(ClaimDue& op) {
+  op.claims.clear();
+  std::vector<std::pair<std::int64_t, RunKey>> due;
+  for (const auto& [key, run] : runs) {
+    const bool is_kind = std::count(op.kinds.begin(), op.kinds.end(), run.row.kind) > 0;
+    if (is_kind && run.row.wake_ms <= op.now_ms) {
+      due.emplace_back(run.row.wake_ms, key);
+    }
+  }
+  std::sort(due.begin(), due.end());
+  for (const auto& [wake_ms, key] : due) {
+    Claim claim;
+    claim.run = key;
+    claim.worker = op.worker;
+    claim.now_ms = op.now_ms;
+    if (op.claims.size() < op.limit) {
+      run(claim);
+      if (claim.claimed) {
+        op.claims.push_back(claim);
+      }
+    }
+  }
+}
+
+void Model::run(Resume& op) {
+  Run* const found = target(op.run, op.run_id);
+  op.target = found == nullptr ? 0 : found->row.key;
+  op.outcome = found == nullptr               ? SendOutcome::kNoRun
+               : is_closed(found->row.status) ? SendOutcome::kClosed
+                                              : SendOutcome::kSent;
+  if (op.outcome != SendOutcome::kSent || found->row.owner != 0) {
+    return;
+  }
+  if (found->row.status == RunStatus::kBlocked) {
+    found->row.status =
+        found->row.goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
+    found->row.changed_ms = op.now_ms;
+    found->row.is_approved = true;
+  }
+  found->reason.clear();
+  found->row.wake_ms = std::min(found->row.wake_ms, op.now_ms);
+}
+
+void Model::run(Terminate& op) {
+  Run* const found = target(op.run, op.run_id);
+  op.target = found == nullptr ? 0 : found->row.key;
+  op.outcome = found == nullptr               ? SendOutcome::kNoRun
+               : is_closed(found->row.status) ? SendOutcome::kClosed
+                                              : SendOutcome::kSent;
+  if (op.outcome == SendOutcome::kSent) {
+    terminate(*found, op.payload, op.now_ms, true);
+  }
+}
+
+void Model::terminate(Run& run, const std::string& payload, std::int64_t now_ms,
+                      bool tells_parent) {
+  const std::uint64_t seq = run.log.empty() ? 1 : run.log.rbegin()->first + 1;
+  run.log[seq] = {seq, EntryKind::kWorkflowFailed, "", payload};
+  NewArrival for_parent = arrival_of(EntryKind::kChildWorkflowFailed);
+  for_parent.has_payload = true;
+  for_parent.payload = payload;
+  close(run, RunStatus::kFailed, tells_parent ? &for_parent : nullptr, now_ms);
+}
+
+void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std::int64_t now_ms) {
+  run.row.status = status;
+  run.row.goal = RunStatus::kRunning;
+  run.row.owner = 0;
+  run.row.epoch += 1;
+  run.row.wake_ms = kNever;
+  run.row.waiting_for.clear();
+  run.row.changed_ms = now_ms;
+  run.reason.clear();
+  run.promises.clear();
+  run.inbox.clear();
+  remove_tasks(run.row.key);
+  if (status != RunStatus::kRecurred) {
+    std::erase_if(dedupe_, [&](const auto& one) { return one.first == run.chain; });
+    const auto parent = runs.find(run.row.parent.run);
+    if (for_parent != nullptr && parent != runs.end() && !is_closed(parent->second.row.status)) {
+      NewArrival arrival = *for_parent;
+      arrival.id = run.row.parent.command;
+      deliver(parent->second, arrival, now_ms);
+    }
+  }
+  const std::vector<RunKey> left = children(run.row.key);
+  for (const RunKey key : left) {
+    if (runs[key].row.parent.close == ParentClose::kCancel) {
+      deliver(runs[key], arrival_of(EntryKind::kCancellationRequested), now_ms);
+    }
+  }
+  for (const RunKey key : left) {
+    if (runs[key].row.parent.close == ParentClose::kTerminate) {
+      terminate(runs[key], "", now_ms, false);
+    }
+  }
+}
+
+std::vector<RunKey> Model::children(RunKey run) const {
+  std::vector<RunKey> found;
+  for (const auto& [key, child] : runs) {
+    if (child.row.parent.run == run && !is_closed(child.row.status)) {
+      found.push_back(key);
+    }
+  }
+  return found;
+}
+
+std::int64_t Model::next_wake(const std::vector<std::string>& kinds) const {
+  std::int64_t next = kNever;
+  for (const auto& [key, run] : runs) {
+    if (std::count(kinds.begin(), kinds.end(), run.row.kind) > 0) {
+      next = std::min(next, run.row.wake_ms);
+    }
+  }
+  return next;
+}
+
+// --- Inboxes -------------------------------------------------------------------------------------
+
+ArrivalKey Model::put(Run& run, const NewArrival& arrival) {
+  Arrival stored;
+  static_cast<NewArrival&>(stored) = arrival;
+  stored.key = ++last_arrival_;
+  stored.run = run.row.key;
+  run.inbox.emplace_back(stored, false);
+  return stored.key;
+}
+
+ArrivalKey Model::deliver(Run& run, const NewArrival& arrival, std::int64_t now_ms) {
+  if (is_free(run.row)) {
+    run.row.wake_ms = std::min(run.row.wake_ms, std::max(arrival.due_ms, now_ms));
+  }
+  return put(run, arrival);
+}
+
+std::pair<SendOutcome, ArrivalKey> Model::send(Run& run, const NewArrival& arrival,
+                                               const std::string& dedupe, std::int64_t now_ms) {
+  if (is_closed(run.row.status)) {
+    return {SendOutcome::kClosed, 0};
+  }
+  if (!dedupe.empty() && dedupe_.contains({run.chain, dedupe})) {
+    return {SendOutcome::kDuplicate, 0};
+  }
+  if (is(arrival.kind, EntryKind::kPromiseResolved) ||
+      is(arrival.kind, EntryKind::kPromiseRejected)) {
+    const auto promise = run.promises.find(arrival.id);
+    if (promise == run.promises.end() || promise->second) {
+      return {promise == run.promises.end() ? SendOutcome::kNoPromise : SendOutcome::kResolved, 0};
+    }
+    promise->second = true;
+  }
+  if (!dedupe.empty()) {
+    dedupe_.insert({run.chain, dedupe});
+  }
+  return {SendOutcome::kSent, deliver(run, arrival, now_ms)};
+}
+
+void Model::run(Send& op) {
+  Run* const found = target(op.run, op.run_id);
+  op.outcome = SendOutcome::kNoRun;
+  op.target = 0;
+  op.owner = 0;
+  op.key = 0;
+  op.claim.reset();
+  if (found == nullptr) {
+    return;
+  }
+  op.target = found->row.key;
+  std::tie(op.outcome, op.key) = send(*found, op.arrival, op.dedupe, op.now_ms);
+  if (op.outcome == SendOutcome::kSent) {
+    Claim claim;
+    claim.run = op.target;
+    claim.worker = op.claim_for;
+    claim.now_ms = op.now_ms;
+    run(claim);
+    if (claim.claimed) {
+      op.claim = claim;
+    }
+  }
+  op.owner = found->row.owner;
+}
+
+// --- Tasks ---------------------------------------------------------------------------------------
+
+void Model::remove_tasks(RunKey run) {
+  std::erase_if(tasks, [&](const auto& one) { return one.second.run == run; });
+}
+
+std::vector<TaskRow> Model::due_tasks(std::int64_t now_ms) const {
+  std::vector<TaskRow> due;
+  for (const auto& [key, task] : tasks) {
+    if (task.due_ms <= now_ms) {
+      due.push_back(task);
+    }
+  }
+  std::sort(due.begin(), due.end(), [](const TaskRow& a, const TaskRow& b) {
+    return std::pair(a.due_ms, a.key) < std::pair(b.due_ms, b.key);
+  });
+  return due;
+}
+
+void Model::run(TakeTasks& op) {
+  op.taken.clear();
+  if (!workers.contains(op.worker)) {
+    return;
+  }
+  std::vector<TaskRow*> ready;
+  for (auto& [key, task] : tasks) {
+    if (task.queue != op.queue || std::count(op.types.begin(), op.types.end(), task.type) == 0) {
+      continue;
+    }
+    if (task.state == TaskState::kDelayed && task.due_ms <= op.now_ms) {
+      task.state = TaskState::kReady;
+      task.due_ms = task.deadline_ms;
+    }
+    if (task.state == TaskState::kReady) {
+      ready.push_back(&task);
+    }
+  }
+  std::sort(ready.begin(), ready.end(), [](const TaskRow* a, const TaskRow* b) {
+    return std::pair(-a->priority, a->key) < std::pair(-b->priority, b->key);
+  });
+  for (TaskRow* const task : ready) {
+    if (op.taken.size() == op.limit) {
+      break;
+    }
+    task->state = TaskState::kRunning;
+    task->owner = op.worker;
+    task->attempt += 1;
+    task->started_ms = op.now_ms;
+    task->due_ms = task->deadline_ms;
+    for (const std::int64_t span : {task->attempt_ms, task->heartbeat_ms}) {
+      if (span > 0) {
+        task->due_ms = std::min(task->due_ms, op.now_ms + span);
+      }
+    }
+    op.taken.push_back(*task);
+  }
+}
+
+void Model::run(ChangeTask& op) {
+  op.changed = false;
+  op.run = 0;
+  op.owner = 0;
+  op.key = 0;
+  op.claim.reset();
+  const auto found = tasks.find(op.task);
+  op.cancel_requested = found == tasks.end() || found->second.cancel_requested;
+  if (found == tasks.end()) {
+    return;
+  }
+  TaskRow& task = found->second;
+  op.run = task.run;
+  if (task.state != op.state || task.attempt != op.attempt) {
+    return;
+  }
+  op.changed = true;
+  if (op.next.has_value()) {
+    task.state = *op.next;
+    task.owner = task.state == TaskState::kRunning ? task.owner : 0;
+    task.due_ms = op.due_ms;
+    task.details = op.details.value_or(task.details);
+    task.last_error = op.last_error.value_or(task.last_error);
+    return;
+  }
+  Run& owner = runs[task.run];
+  tasks.erase(found);
+  if (op.arrival.has_value()) {
+    op.key = deliver(owner, *op.arrival, op.now_ms);
+    Claim claim;
+    claim.run = op.run;
+    claim.worker = op.claim_for;
+    claim.now_ms = op.now_ms;
+    run(claim);
+    if (claim.claimed) {
+      op.claim = claim;
+    }
+  }
+  op.owner = owner.row.owner;
+}
+
+// --- Turns ---------------------------------------------------------------------------------------
+
+void Model::run(CommitTurn& op) {
+  op.committed = false;
+  op.released = false;
+  op.arrival_keys.clear();
+  op.bounced.clear();
+  op.started.clear();
+  const auto found = runs.find(op.run);
+  if (found == runs.end() || op.worker == 0 || found->second.row.owner != op.worker ||
+      found->second.row.epoch != op.epoch) {
+    return;
+  }
+  Run& run = found->second;
+  for (const replay::Entry& entry : op.entries) {
+    if (run.log.contains(entry.seq)) {
+      return;
+    }
+  }
+  op.committed = true;
+  for (const replay::Entry& entry : op.entries) {
+    run.log[entry.seq] = {entry.seq, entry.kind, std::string(entry.id), std::string(entry.payload)};
+  }
+  for (const std::uint64_t seq : op.forgotten) {
+    run.log.erase(seq);
+  }
+  const auto bounce = [&](const NewArrival& arrival) {
+    put(run, arrival);
+    op.bounced.push_back(run.inbox.back().first);
+  };
+  for (const ArrivalKey key : op.consumed) {
+    std::erase_if(run.inbox, [&](const auto& one) { return one.first.key == key; });
+  }
+  for (const ArrivalKey key : op.kept) {
+    for (auto& [arrival, kept] : run.inbox) {
+      kept = kept || arrival.key == key;
+    }
+  }
+  for (const auto& [kind, id] : op.withdrawn) {
+    std::erase_if(run.inbox, [&, which = kind, name = id](const auto& one) {
+      const Arrival& arrival = one.first;
+      return arrival.kind == which &&
+             (is(which, EntryKind::kSignalTimedOut) ? arrival.location : arrival.id) == name;
+    });
+  }
+  for (const NewArrival& arrival : op.arrivals) {
+    op.arrival_keys.push_back(put(run, arrival));
+  }
+  for (const NewTask& task : op.tasks) {
+    const bool is_there = std::any_of(tasks.begin(), tasks.end(), [&](const auto& one) {
+      return one.second.run == op.run && one.second.id == task.id;
+    });
+    ++last_task_;  // Used up in any case.
+    if (!is_there) {
+      TaskRow& row = tasks[last_task_];
+      static_cast<NewTask&>(row) = task;
+      row.key = last_task_;
+      row.run = op.run;
+      row.run_id = run.row.id;
+      row.created_ms = op.now_ms;
+    }
+  }
+  for (const std::string& id : op.cancelled_tasks) {
+    for (auto task = tasks.begin(); task != tasks.end(); ++task) {
+      if (task->second.run != op.run || task->second.id != id) {
+        continue;
+      }
+      if (task->second.state == TaskState::kRunning) {
+        task->second.cancel_requested = true;
+      } else {
+        tasks.erase(task);
+        bounce(arrival_of(EntryKind::kTaskCancelled, id));
+      }
+      break;
+    }
+  }
+  for (const std::string& name : op.promises) {
+    run.promises.try_emplace(name, false);
+  }
+  for (const replay::Entry& entry : op.entries) {
+    const bool is_end = entry.kind == EntryKind::kPromiseResolved ||
+                        entry.kind == EntryKind::kPromiseRejected ||
+                        entry.kind == EntryKind::kPromiseTimedOut;
+    if (const auto promise = run.promises.find(std::string(entry.id));
+        is_end && promise != run.promises.end()) {
+      promise->second = true;
+    }
+  }
+  for (const NewRun& child : op.children) {
+    if (newest(child.id) == nullptr) {
+      op.started.push_back(add(child, 1, 0, 0, op.now_ms).row.key);
+    } else {
+      op.started.push_back(0);
+      bounce(arrival_of(EntryKind::kChildWorkflowFailed, child.parent.command));
+    }
+  }
+  for (const Outgoing& outgoing : op.outgoing) {
+    if (Run* const to = newest(outgoing.run_id)) {
+      send(*to, outgoing.arrival, outgoing.dedupe, op.now_ms);
+    }
+  }
+  for (const CompensationChange& change : op.compensation_changes) {
+    if (const auto row = run.compensations.find(change.position); row != run.compensations.end()) {
+      row->second.state = change.state;
+      row->second.attempt = change.attempt;
+      row->second.due_ms = change.due_ms;
+      row->second.outcome = change.outcome;
+    }
+  }
+  if (op.definition.has_value()) {
+    run.row.definition = *op.definition;
+    run.row.is_approved = false;
+  }
+  if (op.ending.has_value() && op.ending->status == RunStatus::kCompensating) {
+    run.row.status = RunStatus::kCompensating;
+    run.row.goal = op.ending->goal;
+    run.row.changed_ms = op.now_ms;
+    run.inbox.clear();
+    run.promises.clear();
+    remove_tasks(op.run);
+    for (const CompensationRow& row : op.ending->compensations) {
+      run.compensations[row.position] = row;
+    }
+  } else if (op.ending.has_value()) {
+    if (op.ending->status == RunStatus::kRecurred) {
+      NewRun from = *op.ending->next;
+      from.parent = run.row.parent;
+      Run& next = add(from, run.row.number + 1, run.chain, 0, op.now_ms);
+      for (const NewArrival& signal : op.ending->signals) {
+        put(next, signal);
+      }
+      for (const auto& [arrival, kept] : run.inbox) {
+        if (is(arrival.kind, EntryKind::kSignalReceived) ||
+            is(arrival.kind, EntryKind::kCancellationRequested)) {
+          put(next, arrival);
+        }
+      }
+      op.started.push_back(next.row.key);
+    }
+    const std::optional<NewArrival>& for_parent = op.ending->for_parent;
+    close(run, op.ending->status, for_parent.has_value() ? &*for_parent : nullptr, op.now_ms);
+    run.reason = op.reason;
+    op.released = true;
+    return;
+  }
+  if (!op.release) {
+    return;
+  }
+  std::int64_t wake_ms = kNever;
+  if (op.status != RunStatus::kBlocked) {
+    wake_ms = op.wake_ms;
+    for (const auto& [arrival, kept] : run.inbox) {
+      if (!kept && arrival.due_ms <= op.now_ms) {
+        return;
+      }
+      if (!kept) {
+        wake_ms = std::min(wake_ms, arrival.due_ms);
+      }
+    }
+  } else {
+    run.reason = op.reason;
+    run.row.is_approved = false;
+  }
+  if (run.row.status != op.status) {
+    run.row.changed_ms = op.now_ms;
+  }
+  run.row.status = op.status;
+  run.row.waiting_for = op.waiting_for;
+  run.row.owner = 0;
+  run.row.wake_ms = wake_ms;
+  op.wake_ms = wake_ms;
+  op.released = true;
+}
+
+}  // namespace pawl::store

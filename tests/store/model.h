@@ -1,0 +1,80 @@
+// What a store does, as simply as it can be said: maps and vectors, no indexes, no SQL. The tests
+// compare real stores with it. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/store.h"
+
+namespace pawl::store {
+
+class Model {
+ public:
+  void apply(Op& op);
+  WorkerKey add_worker(std::int64_t expires_ms);
+  void remove_worker(WorkerKey worker, std::int64_t now_ms);
+  std::int64_t free_expired(WorkerKey self, std::int64_t now_ms);
+
+  struct LogEntry {
+    std::uint64_t seq = 0;
+    replay::EntryKind kind{};
+    std::string id;
+    std::string payload;
+  };
+  struct Run {
+    RunRow row;
+    RunKey chain = 0;
+    std::string input;
+    std::string reason;
+    std::map<std::uint64_t, LogEntry> log;
+    std::vector<std::pair<Arrival, bool>> inbox;  // With: kept.
+    std::map<std::string, bool> promises;         // True: resolved.
+    std::map<std::uint32_t, CompensationRow> compensations;
+  };
+
+  std::map<RunKey, Run> runs;
+  std::map<TaskKey, TaskRow> tasks;
+  std::map<WorkerKey, std::int64_t> workers;
+
+  std::int64_t next_wake(const std::vector<std::string>& kinds) const;
+  std::vector<TaskRow> due_tasks(std::int64_t now_ms) const;
+  std::vector<RunKey> children(RunKey run) const;
+
+ private:
+  void run(StartRun& op);
+  void run(Claim& op);
+  void run(ClaimDue& op);
+  void run(CommitTurn& op);
+  void run(Send& op);
+  void run(Terminate& op);
+  void run(Resume& op);
+  void run(TakeTasks& op);
+  void run(ChangeTask& op);
+  void run(Heartbeat& op);
+
+  Run* newest(const std::string& id);
+  Run* target(RunKey run, const std::string& id);
+  Run& add(const NewRun& from, std::uint32_t number, RunKey chain, WorkerKey owner,
+           std::int64_t now_ms);
+  ArrivalKey put(Run& run, const NewArrival& arrival);
+  ArrivalKey deliver(Run& run, const NewArrival& arrival, std::int64_t now_ms);
+  std::pair<SendOutcome, ArrivalKey> send(Run& run, const NewArrival& arrival,
+                                          const std::string& dedupe, std::int64_t now_ms);
+  void close(Run& run, RunStatus status, const NewArrival* for_parent, std::int64_t now_ms);
+  void terminate(Run& run, const std::string& payload, std::int64_t now_ms, bool tells_parent);
+  void remove_tasks(RunKey run);
+
+  RunKey last_run_ = 0;
+  ArrivalKey last_arrival_ = 0;
+  TaskKey last_task_ = 0;
+  WorkerKey last_worker_ = 0;
+  std::set<std::pair<RunKey, std::string>> dedupe_;
+};
+
+}  // namespace pawl::store

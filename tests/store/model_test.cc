@@ -1,0 +1,581 @@
+// Random series of operations, on two stores of one database and on the model: the same must come
+// of each, and the same must be there in the end. PAWL_STORE_SEED repeats one series,
+// PAWL_STORE_SERIES says how many there are.
+
+#include "store/model.h"
+
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "property/rng.h"
+#include "store/support.h"
+
+namespace pawl::store {
+namespace {
+
+using property::Rng;
+using replay::EntryKind;
+
+const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f"};
+const std::vector<std::string> kKinds = {"order", "mail"};
+// Also ids of timers, tasks and promises.
+const std::vector<std::string> kNames = {"x", "y", "11111111-2222-5333-8444-555555555555"};
+const std::vector<std::string> kDedupes = {"", "", "event-1", "event-2"};
+
+class Generator {
+ public:
+  Generator(Rng& rng, const Model& model) : rng_(rng), model_(model) {}
+
+  std::int64_t now_ms = 1000;
+
+  Op next() {
+    now_ms += rng_.between(0, 40);
+    const int choice = rng_.between(1, 100);
+    if (choice <= 12) {
+      return start();
+    }
+    if (choice <= 50) {
+      return turn();
+    }
+    if (choice <= 64) {
+      return send();
+    }
+    if (choice <= 74) {
+      return claim_due();
+    }
+    if (choice <= 80) {
+      return claim();
+    }
+    if (choice <= 87) {
+      return take_tasks();
+    }
+    if (choice <= 93) {
+      return change_task();
+    }
+    if (choice <= 95) {
+      return terminate();
+    }
+    return choice <= 97 ? Op(resume()) : Op(heartbeat());
+  }
+
+  // Sometimes one that is not there.
+  WorkerKey worker() {
+    return rng_.between(0, static_cast<int>(model_.workers.size()) + 3) == 0 ||
+                   model_.workers.empty()
+               ? 1000
+               : std::next(model_.workers.begin(),
+                           static_cast<std::ptrdiff_t>(rng_.below(model_.workers.size())))
+                     ->first;
+  }
+
+ private:
+  RunKey run_key() { return static_cast<RunKey>(rng_.below(model_.runs.size() + 2)); }
+  std::int64_t soon() { return rng_.chance(50) ? 0 : now_ms + rng_.between(-50, 200); }
+
+  NewRun new_one() {
+    NewRun made = new_run(rng_.pick(kIds), rng_.pick(kKinds));
+    made.input = rng_.chance(50) ? "input" : "";
+    made.definition = rng_.chance(50) ? "print" : "";
+    return made;
+  }
+
+  NewArrival arrival() {
+    NewArrival made;
+    const std::vector<EntryKind> kinds = {EntryKind::kSignalReceived, EntryKind::kTimerFired,
+                                          EntryKind::kPromiseResolved, EntryKind::kSignalTimedOut,
+                                          EntryKind::kCancellationRequested};
+    made.kind = number_of(rng_.pick(kinds));
+    made.id = rng_.pick(kNames);
+    made.location = rng_.pick(kNames);
+    made.due_ms = soon();
+    made.has_payload = rng_.chance(50);
+    return made;
+  }
+
+  StartRun start() {
+    StartRun op;
+    op.run = new_one();
+    op.on_existing = rng_.chance(70)   ? OnExisting::kReturn
+                     : rng_.chance(50) ? OnExisting::kReplace
+                                       : OnExisting::kFail;
+    op.owner = rng_.chance(50) ? worker() : 0;
+    if (rng_.chance(30)) {
+      op.signal = arrival();
+      op.dedupe = rng_.pick(kDedupes);
+    }
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  Claim claim() {
+    Claim op;
+    op.run = run_key();
+    op.worker = worker();
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  ClaimDue claim_due() {
+    ClaimDue op;
+    op.kinds = rng_.chance(50) ? kKinds : std::vector<std::string>{rng_.pick(kKinds)};
+    op.worker = worker();
+    op.limit = rng_.below(4);
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  Send send() {
+    Send op;
+    if (rng_.chance(70)) {
+      op.run_id = rng_.pick(kIds);
+    } else {
+      op.run = run_key();
+    }
+    op.arrival = arrival();
+    op.dedupe = rng_.pick(kDedupes);
+    op.claim_for = rng_.chance(30) ? worker() : 0;
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  Terminate terminate() {
+    Terminate op;
+    op.run_id = rng_.pick(kIds);
+    op.payload = "over";
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  Resume resume() {
+    Resume op;
+    op.run_id = rng_.pick(kIds);
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  Heartbeat heartbeat() {
+    Heartbeat op;
+    op.worker = worker();
+    op.expires_ms = now_ms + rng_.between(0, 2000);
+    return op;
+  }
+
+  NewTask task() {
+    NewTask made;
+    made.id = rng_.pick(kNames);
+    made.type = rng_.pick(kKinds);
+    made.queue = "q";
+    made.priority = rng_.between(-1, 1);
+    made.attempt_ms = rng_.between(0, 1) * 100;
+    made.heartbeat_ms = rng_.between(0, 1) * 50;
+    made.deadline_ms = rng_.chance(50) ? kNever : now_ms + 500;
+    made.due_ms = made.deadline_ms;
+    return made;
+  }
+
+  TakeTasks take_tasks() {
+    TakeTasks op;
+    op.queue = "q";
+    op.types = rng_.chance(50) ? kKinds : std::vector<std::string>{rng_.pick(kKinds)};
+    op.worker = worker();
+    op.limit = rng_.below(4);
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  ChangeTask change_task() {
+    ChangeTask op;
+    op.task = 1;
+    op.now_ms = now_ms;
+    if (!model_.tasks.empty()) {
+      const auto chosen = std::next(model_.tasks.begin(),
+                                    static_cast<std::ptrdiff_t>(rng_.below(model_.tasks.size())));
+      op.task = chosen->first;
+      op.state = chosen->second.state;
+      op.attempt = chosen->second.attempt;
+    }
+    if (rng_.chance(10)) {
+      op.attempt += 1;
+    }
+    if (rng_.chance(60)) {
+      op.next = static_cast<TaskState>(rng_.between(0, 2));
+      op.due_ms = rng_.chance(30) ? kNever : now_ms + rng_.between(0, 200);
+      op.details = rng_.chance(50) ? std::optional<std::string>("details") : std::nullopt;
+      op.last_error = rng_.chance(50) ? std::optional<std::string>("") : std::nullopt;
+    } else {
+      op.arrival = arrival();
+      op.claim_for = rng_.chance(50) ? worker() : 0;
+    }
+    return op;
+  }
+
+  // Mostly by the holder of a run.
+  CommitTurn turn() {
+    CommitTurn op;
+    std::vector<const Model::Run*> held;
+    for (const auto& [key, run] : model_.runs) {
+      if (run.row.owner != 0) {
+        held.push_back(&run);
+      }
+    }
+    op.now_ms = now_ms;
+    if (held.empty()) {
+      op.run = run_key();
+      op.worker = worker();
+      return op;
+    }
+    const Model::Run& run = *rng_.pick(held);
+    op.run = run.row.key;
+    op.worker = run.row.owner;
+    op.epoch = run.row.epoch + (rng_.chance(5) ? 1 : 0);
+    add_entries(op, run);
+    add_arrivals(op, run);
+    add_others(op);
+    if (rng_.chance(15)) {
+      add_ending(op, run);
+    }
+    if (rng_.chance(40)) {
+      op.release = true;
+      op.status = rng_.chance(15)                              ? RunStatus::kBlocked
+                  : run.row.status == RunStatus::kCompensating ? RunStatus::kCompensating
+                                                               : RunStatus::kWaiting;
+      op.waiting_for = rng_.chance(50) ? "signal" : "";
+      op.wake_ms = rng_.chance(50) ? kNever : now_ms + rng_.between(0, 100);
+      op.reason = op.status == RunStatus::kBlocked ? "why" : "";
+    }
+    return op;
+  }
+
+  void add_entries(CommitTurn& op, const Model::Run& run) {
+    std::uint64_t seq = run.log.empty() ? 0 : run.log.rbegin()->first;
+    seq -= seq > 0 && rng_.chance(5) ? 1 : 0;  // A lost race.
+    for (int i = rng_.between(0, 3); i > 0; --i) {
+      const EntryKind kind =
+          rng_.chance(20) ? EntryKind::kPromiseTimedOut : EntryKind::kOperationCompleted;
+      op.entries.push_back(entry(++seq, "name", kind));
+      op.entries.back().id = rng_.pick(kNames);
+    }
+    // Never the last one: a loop leaves its checkpoint behind what it forgets.
+    if (!op.entries.empty() && rng_.chance(20)) {
+      for (const auto& [old, unused] : run.log) {
+        if (rng_.chance(50)) {
+          op.forgotten.push_back(old);
+        }
+      }
+    }
+  }
+
+  void add_arrivals(CommitTurn& op, const Model::Run& run) {
+    for (const auto& [arrival, kept] : run.inbox) {
+      if (rng_.chance(40)) {
+        op.consumed.push_back(arrival.key);
+      } else if (rng_.chance(20)) {
+        op.kept.push_back(arrival.key);
+      }
+    }
+    if (rng_.chance(30)) {
+      op.arrivals.push_back(arrival());
+    }
+    if (rng_.chance(20)) {
+      const NewArrival like = arrival();
+      op.withdrawn.emplace_back(like.kind, rng_.pick(kNames));
+    }
+  }
+
+  void add_others(CommitTurn& op) {
+    if (rng_.chance(25)) {
+      op.tasks.push_back(task());
+    }
+    if (rng_.chance(10)) {
+      op.cancelled_tasks.push_back(rng_.pick(kNames));
+    }
+    if (rng_.chance(20)) {
+      op.promises.push_back(rng_.pick(kNames));
+    }
+    if (rng_.chance(20)) {
+      NewRun child = new_one();
+      child.parent = {op.run, rng_.pick(kNames), static_cast<ParentClose>(rng_.between(0, 2))};
+      op.children.push_back(child);
+    }
+    if (rng_.chance(20)) {
+      op.outgoing.push_back({rng_.pick(kIds), arrival(), rng_.pick(kDedupes)});
+    }
+    if (rng_.chance(10)) {
+      op.definition = rng_.chance(50) ? "next print" : "";
+    }
+    if (rng_.chance(10)) {
+      op.compensation_changes.push_back(
+          {static_cast<std::uint32_t>(rng_.below(2)), CompensationState::kDone, 2, 7, "out"});
+    }
+  }
+
+  void add_ending(CommitTurn& op, const Model::Run& run) {
+    Ending ending;
+    const int choice = rng_.between(1, 4);
+    if (choice == 1 && run.row.goal == RunStatus::kRunning) {
+      ending.status = RunStatus::kCompensating;
+      ending.goal = RunStatus::kFailed;
+      ending.compensations.resize(2);
+      ending.compensations[1].position = 1;
+    } else if (choice == 2) {
+      ending.status = RunStatus::kRecurred;
+      ending.next = new_run(run.row.id, run.row.kind);
+      if (rng_.chance(50)) {
+        ending.signals.push_back(arrival());
+      }
+    } else {
+      ending.status = choice == 3 ? RunStatus::kCompleted : RunStatus::kFailed;
+      op.reason = choice == 3 ? "" : "reason";
+      if (rng_.chance(70)) {
+        NewArrival for_parent;
+        for_parent.kind = number_of(EntryKind::kChildWorkflowCompleted);
+        ending.for_parent = for_parent;
+      }
+    }
+    op.ending = std::move(ending);
+  }
+
+  Rng& rng_;
+  const Model& model_;
+};
+
+// --- What came of an operation, as text ----------------------------------------------------------
+
+std::string keys(const std::vector<RunKey>& all) {
+  std::string text = "[";
+  for (const RunKey key : all) {
+    text += std::to_string(key) + " ";
+  }
+  return text + "]";
+}
+
+// Payloads that the store makes up are not compared.
+std::string arrivals(const std::vector<Arrival>& all) {
+  std::string text = "[";
+  for (Arrival arrival : all) {
+    if (arrival.kind == number_of(EntryKind::kChildWorkflowFailed)) {
+      arrival.payload.clear();
+      arrival.has_payload = false;
+    }
+    text += std::to_string(arrival.key) + "@" + std::to_string(arrival.run) + " " +
+            describe(arrival) + "; ";
+  }
+  return text + "]";
+}
+
+std::string outcome(const Claim& op) {
+  return op.claimed ? "claimed " + describe(op.row) + arrivals(op.inbox) : "not claimed";
+}
+std::string outcome(const std::optional<Claim>& claim) {
+  return claim.has_value() ? outcome(*claim) : "no claim";
+}
+std::string outcome(const StartRun& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + describe(op.row) + " " +
+         std::to_string(op.arrival);
+}
+std::string outcome(const ClaimDue& op) {
+  std::string text;
+  for (const Claim& claim : op.claims) {
+    text += outcome(claim) + "\n";
+  }
+  return text;
+}
+std::string outcome(const Send& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +
+         std::to_string(op.owner) + " " + std::to_string(op.key) + " " + outcome(op.claim);
+}
+std::string outcome(const Terminate& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
+}
+std::string outcome(const Resume& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
+}
+std::string outcome(const Heartbeat& op) { return op.known ? "known" : "unknown"; }
+std::string outcome(const TakeTasks& op) {
+  std::string text;
+  for (const TaskRow& task : op.taken) {
+    text += describe(task) + "\n";
+  }
+  return text;
+}
+std::string outcome(const ChangeTask& op) {
+  return std::string(op.changed ? "changed " : "same ") + (op.cancel_requested ? "cancel " : "") +
+         std::to_string(op.run) + " " + std::to_string(op.owner) + " " + std::to_string(op.key) +
+         " " + outcome(op.claim);
+}
+std::string outcome(const CommitTurn& op) {
+  std::string text = std::string(op.committed ? "committed " : "lost ") +
+                     (op.released ? "released " : "") + keys(op.arrival_keys) +
+                     arrivals(op.bounced) + keys(op.started);
+  return op.released ? text + std::to_string(op.wake_ms) : text;
+}
+
+// --- The comparison ------------------------------------------------------------------------------
+
+class Duel {
+ public:
+  explicit Duel(std::uint64_t seed)
+      : rng_(seed), backend_(backend_kinds()[0].make()), generator_(rng_, model_) {
+    for (int i = 0; i < 2; ++i) {
+      stores_.push_back(value(backend_->open("default")));
+    }
+  }
+
+  void play(int rounds) {
+    for (int i = 0; i < rounds && !testing::Test::HasFailure(); ++i) {
+      if (rng_.chance(6) || model_.workers.empty()) {
+        play_workers();
+      } else {
+        play_batch();
+      }
+      if (i % 7 == 0) {
+        compare_all();
+      }
+    }
+    compare_all();
+  }
+
+ private:
+  Store& store() { return *stores_[rng_.below(stores_.size())]; }
+
+  void play_workers() {
+    const std::int64_t now_ms = generator_.now_ms;
+    const int choice = rng_.between(1, 3);
+    if (choice == 1 || model_.workers.empty()) {
+      if (model_.workers.size() < 4) {
+        const std::int64_t expires_ms = rng_.chance(50) ? kNever : now_ms + 1000;
+        EXPECT_EQ(value(store().add_worker({"worker", expires_ms, now_ms})),
+                  model_.add_worker(expires_ms));
+      }
+    } else if (choice == 2) {
+      const WorkerKey worker = generator_.worker();
+      EXPECT_TRUE(store().remove_worker(worker, now_ms).has_value());
+      model_.remove_worker(worker, now_ms);
+    } else {
+      const WorkerKey self = generator_.worker();
+      EXPECT_EQ(value(store().free_expired(self, now_ms)), model_.free_expired(self, now_ms));
+    }
+  }
+
+  // All operations of a batch are made before the first is done, as they are by an engine.
+  void play_batch() {
+    std::vector<Op> ops;
+    for (int i = rng_.between(1, 4); i > 0; --i) {
+      ops.push_back(generator_.next());
+    }
+    std::vector<Op> model_ops = ops;
+    const Result<void> done = store().apply(ops);
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      model_.apply(model_ops[i]);
+      const auto text = [](const auto& op) { return outcome(op); };
+      ASSERT_EQ(std::visit(text, ops[i]), std::visit(text, model_ops[i]))
+          << "operation of type " << ops[i].index();
+    }
+  }
+
+  void compare_all() {
+    Store& store = this->store();
+    for (const auto& [key, run] : model_.runs) {
+      compare(store, key, run);
+    }
+    EXPECT_EQ(value(store.next_wake(kKinds)), model_.next_wake(kKinds));
+    for (const auto& [worker, unused] : model_.workers) {
+      std::vector<Arrival> want;
+      for (const auto& [key, run] : model_.runs) {
+        for (const auto& [arrival, kept] : run.inbox) {
+          if (run.row.owner == worker) {
+            want.push_back(arrival);
+          }
+        }
+      }
+      std::sort(want.begin(), want.end(),
+                [](const Arrival& a, const Arrival& b) { return a.key < b.key; });
+      EXPECT_EQ(arrivals(value(store.read_inbox(worker, 0))), arrivals(want));
+    }
+    std::vector<std::string> due;
+    for (const TaskRow& task : value(store.due_tasks(generator_.now_ms, 1000, nullptr))) {
+      due.push_back(describe(task));
+    }
+    std::vector<std::string> want_due;
+    for (const TaskRow& task : model_.due_tasks(generator_.now_ms)) {
+      want_due.push_back(describe(task));
+    }
+    EXPECT_EQ(due, want_due);
+  }
+
+  void compare(Store& store, RunKey key, const Model::Run& run) {
+    const std::optional<RunRow> row = value(store.find_run(key));
+    ASSERT_TRUE(row.has_value());
+    EXPECT_EQ(describe(*row), describe(run.row));
+    EXPECT_EQ(value(store.read_input(key)), run.input);
+    EXPECT_EQ(value(store.read_reason(key)), run.reason);
+    std::vector<std::uint64_t> seqs;
+    for (const auto& [seq, entry] : run.log) {
+      seqs.push_back(seq);
+    }
+    EXPECT_EQ(seqs_of(store, key), seqs);
+    std::vector<Arrival> inbox;
+    for (const auto& [arrival, kept] : run.inbox) {
+      inbox.push_back(arrival);
+    }
+    EXPECT_EQ(arrivals(value(store.read_inbox_of(key))), arrivals(inbox));
+    std::vector<std::string> open;
+    for (const auto& [name, resolved] : run.promises) {
+      if (!resolved) {
+        open.push_back(name);
+      }
+    }
+    EXPECT_EQ(value(store.read_promises(key)), open);
+    std::vector<RunKey> children;
+    for (const RunRow& child : value(store.read_children(key))) {
+      children.push_back(child.key);
+    }
+    EXPECT_EQ(children, model_.children(key));
+    std::string tasks;
+    for (const TaskRow& task : value(store.read_tasks(key))) {
+      tasks += describe(task) + "\n";
+    }
+    std::string want_tasks;
+    for (const auto& [task_key, task] : model_.tasks) {
+      want_tasks += task.run == key ? describe(task) + "\n" : "";
+    }
+    EXPECT_EQ(tasks, want_tasks);
+    std::size_t position = 0;
+    for (const CompensationRow& found : value(store.read_compensations(key))) {
+      const CompensationRow& want = run.compensations.at(static_cast<std::uint32_t>(position++));
+      EXPECT_EQ(found.state, want.state);
+      EXPECT_EQ(found.attempt, want.attempt);
+      EXPECT_EQ(found.due_ms, want.due_ms);
+      EXPECT_EQ(found.outcome, want.outcome);
+    }
+    EXPECT_EQ(position, run.compensations.size());
+  }
+
+  Rng rng_;
+  Model model_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<std::unique_ptr<Store>> stores_;
+  Generator generator_;
+};
+
+TEST(StoreModel, AStoreDoesWhatTheModelDoes) {
+  constexpr int kRounds = 250;
+  const char* const given = std::getenv("PAWL_STORE_SEED");
+  const char* const count = std::getenv("PAWL_STORE_SERIES");
+  const int series = given != nullptr ? 1 : count != nullptr ? std::atoi(count) : 40;
+  const std::uint64_t first =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::uint64_t{std::random_device()()};
+  for (int i = 0; i < series && !HasFailure(); ++i) {
+    const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
+    SCOPED_TRACE("PAWL_STORE_SEED=" + std::to_string(seed));
+    Duel(seed).play(kRounds);
+  }
+}
+
+}  // namespace
+}  // namespace pawl::store
