@@ -73,7 +73,8 @@ namespace detail {
 
 // Arguments as they are kept: no references, no texts that somebody else owns.
 template <class T>
-using Kept = std::conditional_t<std::is_convertible_v<std::decay_t<T>, std::string_view>,
+using Kept = std::conditional_t<std::is_convertible_v<std::decay_t<T>, std::string_view> &&
+                                    !std::is_null_pointer_v<std::decay_t<T>>,
                                 std::string, std::decay_t<T>>;
 
 template <class F, class... Args>

@@ -49,10 +49,10 @@ struct SignalWithStart {
 Started start(Client& client, std::string kind, std::string id, std::string input,
               const StartOptions& options, std::optional<SignalWithStart> signal);
 std::string kind_of(Client& client, void (*function)());
-bool signal(Client& client, const std::string& run, std::string name, std::string payload,
-            std::string dedupe);
+bool signal(Client& client, const std::string& run, const std::string& name,
+            const std::string& payload, const std::string& dedupe);
 void resolve(Client& client, const std::string& run, const std::string& promise,
-             std::string payload);
+             const std::string& payload);
 void reject(Client& client, const std::string& run, const std::string& promise,
             const std::string& type, const std::string& message, const std::string& details);
 void cancel(Client& client, const std::string& run, const std::string& reason);
@@ -89,9 +89,9 @@ class RunHandle {
 
   // False: a signal with the same dedupe text was sent before.
   template <class T = std::monostate>
-  bool signal(std::string name, const T& value = {}, const SignalOptions& options = {}) const {
-    return detail::signal(*client_, id_, std::move(name), detail::encode_for("signal", value),
-                          options.dedupe);
+  bool signal(const std::string& name, const T& value = {},
+              const SignalOptions& options = {}) const {
+    return detail::signal(*client_, id_, name, detail::encode_for("signal", value), options.dedupe);
   }
   void cancel(const std::string& reason = {}) const { detail::cancel(*client_, id_, reason); }
   // Ends it at once; no code of it runs any more, no compensation either.
@@ -189,9 +189,12 @@ class Engine {
   // Waits for what is under way and gives the runs back. Nothing works after it.
   void stop() { detail::stop(*client_); }
 
- private:
+ protected:
+  // For the test kit.
   explicit Engine(std::shared_ptr<detail::Client> client) : client_(std::move(client)) {}
+  detail::Client& client() { return *client_; }
 
+ private:
   template <class R>
   RunHandle<R> started(detail::Started started) {
     return RunHandle<R>(client_, std::move(started.id), started.is_new);

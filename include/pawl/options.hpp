@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@ using Time = std::chrono::sys_time<Millis>;
 struct Retry {
   std::uint32_t attempts = 1;  // In all; 0: no limit.
   Millis initial = std::chrono::seconds(1);
-  Millis maximum = std::chrono::minutes(1);
+  Millis maximum = std::chrono::minutes(1);  // Not less than `initial`.
   double factor = 2.0;
   double jitter = 0.1;                        // Part of the interval that is random: 0 to 1.
   std::vector<std::string> final_types = {};  // Errors that are not tried again.
@@ -135,6 +136,9 @@ struct EngineOptions {
   std::shared_ptr<const PayloadCodec> payload_codec = {};  // For what is written.
   // For what was written by others, e.g. before a change of key.
   std::vector<std::shared_ptr<const PayloadCodec>> old_codecs = {};
+  // Told of trouble that no call can report, e.g. a store that fails. From any thread; must not
+  // block.
+  std::function<void(std::string_view)> on_error = {};
 };
 
 // What start() does when there is a run with this id.

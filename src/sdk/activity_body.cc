@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -19,7 +20,7 @@ engine::RetryPolicy policy_of(const Retry& retry) {
   engine::RetryPolicy policy;
   policy.attempts = retry.attempts;
   policy.initial_ms = retry.initial.count();
-  policy.maximum_ms = retry.maximum.count();
+  policy.maximum_ms = std::max(retry.initial, retry.maximum).count();
   policy.factor = retry.factor;
   policy.jitter = retry.jitter;
   policy.final_types = retry.final_types;
@@ -35,8 +36,9 @@ engine::Failure current_failure() {
     failure.message = error.what();
     failure.details = error.options().details;
     failure.is_final = error.options().final;
-    if (error.options().next_delay) {
-      failure.next_delay_ms = error.options().next_delay->count();
+    const std::optional<Millis> delay = error.options().next_delay;
+    if (delay) {
+      failure.next_delay_ms = delay->count();
     }
   } catch (const Failure& error) {
     // It failed elsewhere: that is what people want to know.

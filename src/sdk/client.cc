@@ -74,36 +74,35 @@ engine::EngineOptions engine_options(const EngineOptions& options, bool replay_e
     result.queues.push_back({queue.name, queue.concurrency});
   }
   result.replay_every_turn = replay_every_turn;
+  if (options.on_error) {
+    result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
+      on_error(std::string(what) + ": " + error.message);
+    };
+  }
   return result;
 }
 
 }  // namespace
 
-Client::Client(std::shared_ptr<store::Store> store,
-               std::shared_ptr<engine::Environment> environment, const Registry& registry,
-               const EngineOptions& options, std::shared_ptr<const Settings> settings,
-               bool replay_every_turn)
-    : environment_(std::move(environment)),
-      store_(make_codec_store(std::move(store),
-                              PayloadCodecs(options.payload_codec, options.old_codecs))) {
+void Client::open(std::shared_ptr<store::Store> store, OpenOptions open) {
+  store_ =
+      make_codec_store(std::move(store), PayloadCodecs(options_.payload_codec, options_.old_codecs),
+                       std::move(open.on_commit));
   std::vector<engine::Definition> definitions;
-  for (const WorkflowEntry& entry : registry.workflows()) {
-    definitions.push_back(make_definition(entry, settings));
-    if (entry.function != nullptr) {
-      kinds_.emplace(entry.function, entry.kind);
-    }
+  for (const WorkflowEntry& entry : registry_.workflows()) {
+    definitions.push_back(make_definition(entry, open.settings));
   }
   std::vector<engine::ActivityType> activities;
-  for (const ActivityEntry& entry : registry.activities()) {
-    activities.push_back(make_activity_type(entry, *settings));
+  for (const ActivityEntry& entry : registry_.activities()) {
+    activities.push_back(make_activity_type(entry, *open.settings));
   }
-  auto engine = engine::Engine::create(engine_options(options, replay_every_turn), store_,
+  auto engine = engine::Engine::create(engine_options(options_, open.replay_every_turn), store_,
                                        environment_, std::move(definitions), std::move(activities));
   if (!engine) {
     throw_client_error("engine", engine.error());
   }
   engine_ = *std::move(engine);
-  if (options.work) {
+  if (options_.work) {
     const Result<void> started = engine_->start();
     if (!started) {
       throw_client_error("engine", started.error());
@@ -119,34 +118,73 @@ void Client::stop() {
   }
 }
 
+void Client::abandon() {
+  engine_->abandon();
+  engine_.reset();
+  store_.reset();
+}
+
 const std::string& Client::kind_of(void (*function)()) const {
-  const auto found = kinds_.find(function);
-  if (found == kinds_.end()) {
-    throw UsageError("start: this function is not in the registry as a workflow");
+  for (const WorkflowEntry& entry : registry_.workflows()) {
+    if (entry.function == function) {
+      return entry.kind;
+    }
   }
-  return found->second;
+  throw UsageError("start: this function is not in the registry as a workflow");
 }
 
 // --- Calls ---------------------------------------------------------------------------------------
 
 namespace {
 
+// A call, with what a test kit does around it.
+class Call {
+ public:
+  Call(Client& client, bool may_crash) : hooks_(client.hooks()) {
+    if (hooks_ != nullptr) {
+      hooks_->before_call(may_crash);
+    }
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  // Before the answer is used: this may throw.
+  void end() const {
+    if (hooks_ != nullptr) {
+      hooks_->after_call();
+    }
+  }
+  bool recover() const { return hooks_ != nullptr && hooks_->recover(); }
+  std::int64_t limit_ms(std::optional<Millis> limit) const {
+    if (!limit && hooks_ != nullptr) {
+      limit = hooks_->longest_wait();
+    }
+    return limit ? std::max<std::int64_t>(limit->count(), 0) : -1;
+  }
+
+ private:
+  ClientHooks* hooks_;
+};
+
 // Makes the call, and waits for its answer.
-template <class T, class Call>
-T wait_for(Client& client, const std::string& what, const Call& call,
-           std::optional<Millis> limit = std::nullopt) {
+template <class T, class Ask>
+T wait_for(Client& client, const std::string& what, const Ask& ask,
+           std::optional<Millis> limit = std::nullopt, bool may_crash = false) {
   struct Answer {
     engine::Latch latch;
     std::optional<Result<T>> result;
   };
-  auto answer = std::make_shared<Answer>();
-  call([answer](Result<T> result) {
-    answer->result.emplace(std::move(result));
-    answer->latch.set();
-  });
-  if (!client.environment().wait(answer->latch, limit ? limit->count() : -1)) {
-    throw TimedOut(what + ": not within " + std::to_string(limit.value_or(Millis::zero()).count()) +
-                   " ms");
+  const Call call(client, may_crash);
+  std::shared_ptr<Answer> answer;
+  do {
+    answer = std::make_shared<Answer>();
+    ask([answer](Result<T> result) {
+      answer->result.emplace(std::move(result));
+      answer->latch.set();
+    });
+  } while (!client.environment().wait(answer->latch, call.limit_ms(limit)) && call.recover());
+  call.end();
+  if (!answer->latch.is_set() || !answer->result) {
+    throw TimedOut(what + ": no answer in time");
   }
   Result<T>& result = *answer->result;
   if (!result) {
@@ -189,26 +227,24 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
     request.signal_payload = std::move(signal->payload);
     request.signal_dedupe = std::move(signal->dedupe);
   }
-  engine::StartedRun started = wait_for<engine::StartedRun>(client, what, [&](auto done) {
-    client.engine().start_run(std::move(request), std::move(done));
-  });
+  engine::StartedRun started = wait_for<engine::StartedRun>(
+      client, what, [&](auto done) { client.engine().start_run(request, std::move(done)); });
   return {std::move(started.id), started.is_new};
 }
 
 std::string kind_of(Client& client, void (*function)()) { return client.kind_of(function); }
 
-bool signal(Client& client, const std::string& run, std::string name, std::string payload,
-            std::string dedupe) {
+bool signal(Client& client, const std::string& run, const std::string& name,
+            const std::string& payload, const std::string& dedupe) {
   return wait_for<bool>(client, call_on("signal", run), [&](auto done) {
-    client.engine().signal(run, std::move(name), std::move(payload), {}, std::move(dedupe),
-                           std::move(done));
+    client.engine().signal(run, name, payload, {}, dedupe, std::move(done));
   });
 }
 
 void resolve(Client& client, const std::string& run, const std::string& promise,
-             std::string payload) {
+             const std::string& payload) {
   wait_for<void>(client, call_on("resolve", promise) + " of '" + run + "'", [&](auto done) {
-    client.engine().resolve(run, promise, std::move(payload), std::move(done));
+    client.engine().resolve(run, promise, payload, std::move(done));
   });
 }
 
@@ -239,9 +275,19 @@ void resume(Client& client, const std::string& run) {
 }
 
 std::string wait(Client& client, const std::string& run, std::optional<Millis> limit) {
-  engine::RunOutcome outcome = wait_for<engine::RunOutcome>(
-      client, call_on("result of", run),
-      [&](auto done) { client.engine().wait(run, std::move(done)); }, limit);
+  engine::RunOutcome outcome;
+  try {
+    outcome = wait_for<engine::RunOutcome>(
+        client, call_on("result of", run),
+        [&](auto done) { client.engine().wait(run, std::move(done)); }, limit, true);
+  } catch (const TimedOut& error) {
+    const Description description = describe(client, run);
+    throw TimedOut(
+        std::string(error.what()) + "; the run is " +
+        std::string(store::status_name(static_cast<store::RunStatus>(description.status))) +
+        (description.waiting_for.empty() ? "" : " for " + description.waiting_for) +
+        (description.reason.empty() ? "" : ": " + description.reason));
+  }
   switch (outcome.status) {
     case store::RunStatus::kFailed: {
       const engine::Failure failure = engine::decode_failure(outcome.payload);
@@ -254,15 +300,21 @@ std::string wait(Client& client, const std::string& run, std::optional<Millis> l
   }
 }
 
-Description describe(Client& client, const std::string& run) {
-  const auto found = client.store().find_run(run, std::nullopt);
+store::RunRow find_row(Client& client, const std::string& run) {
+  Result<std::optional<store::RunRow>> found = client.store().find_run(run, std::nullopt);
   if (!found) {
     throw_client_error(call_on("describe", run), found.error());
   }
-  if (!*found) {
+  std::optional<store::RunRow>& row = *found;
+  if (!row) {
     throw NotFound("there is no run '" + run + "'");
   }
-  const store::RunRow& row = **found;
+  return *std::move(row);
+}
+
+Description describe(Client& client, const std::string& run) {
+  const Call call(client, false);
+  const store::RunRow row = find_row(client, run);
   Description description;
   description.info = {row.id, row.number, row.kind, row.uuid.to_string()};
   description.status = static_cast<Status>(row.status);
@@ -312,9 +364,9 @@ std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& option
 }  // namespace
 
 Engine::Engine(std::string_view url, const Registry& registry, const EngineOptions& options)
-    : client_(std::make_shared<detail::Client>(detail::open_store(url, options),
-                                               threads_for(options), registry, options,
-                                               settings_for(options))) {}
+    : client_(std::make_shared<detail::Client>(threads_for(options), registry, options)) {
+  client_->open(detail::open_store(url, options), {settings_for(options), false, {}});
+}
 
 Engine::~Engine() {
   if (client_) {

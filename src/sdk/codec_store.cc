@@ -231,30 +231,20 @@ class CodecStore final : public store::Store {
  public:
   using Visit = std::function<Result<void>(const replay::Entry&)>;
 
-  CodecStore(std::shared_ptr<store::Store> inner, PayloadCodecs codecs)
-      : inner_(std::move(inner)), codecs_(std::move(codecs)), decoder_(codecs_) {}
+  CodecStore(std::shared_ptr<store::Store> inner, PayloadCodecs codecs,
+             std::function<void(const CommitTurn&)> on_commit)
+      : inner_(std::move(inner)),
+        codecs_(std::move(codecs)),
+        decoder_(codecs_),
+        on_commit_(std::move(on_commit)) {}
 
   Result<void> apply(std::span<Op> ops) override {
-    if (!codecs_.writes()) {
-      PAWL_TRY(inner_->apply(ops));
-      return decode_all(ops);
-    }
-    // The caller's stay plain: he may try again with them, or look at them afterwards.
-    Encoder encoder(codecs_);
-    std::vector<Op> encoded;
-    encoded.reserve(ops.size());
-    for (Op& op : ops) {
-      Op& copy = encoded.emplace_back(op);
-      if (auto* turn = std::get_if<CommitTurn>(&copy); turn != nullptr && turn->inside) {
-        wrap_inside(*turn, std::get<CommitTurn>(op), encoder);
-        continue;
+    PAWL_TRY(codecs_.writes() ? apply_encoded(ops) : apply_plain(ops));
+    for (const Op& op : ops) {
+      if (const auto* turn = std::get_if<CommitTurn>(&op);
+          on_commit_ && turn != nullptr && turn->committed) {
+        on_commit_(*turn);
       }
-      PAWL_TRY(std::visit(encoder, copy));
-    }
-    PAWL_TRY(inner_->apply(encoded));
-    PAWL_TRY(decode_all(encoded));
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      take_outcome(ops[i], encoded[i]);
     }
     return {};
   }
@@ -329,6 +319,31 @@ class CodecStore final : public store::Store {
   void watch(std::function<void()> on_change) override { inner_->watch(std::move(on_change)); }
 
  private:
+  Result<void> apply_plain(std::span<Op> ops) {
+    PAWL_TRY(inner_->apply(ops));
+    return decode_all(ops);
+  }
+  Result<void> apply_encoded(std::span<Op> ops) {
+    // The caller's stay plain: he may try again with them, or look at them afterwards.
+    Encoder encoder(codecs_);
+    std::vector<Op> encoded;
+    encoded.reserve(ops.size());
+    for (Op& op : ops) {
+      Op& copy = encoded.emplace_back(op);
+      if (auto* turn = std::get_if<CommitTurn>(&copy); turn != nullptr && turn->inside) {
+        wrap_inside(*turn, std::get<CommitTurn>(op), encoder);
+        continue;
+      }
+      PAWL_TRY(std::visit(encoder, copy));
+    }
+    PAWL_TRY(inner_->apply(encoded));
+    PAWL_TRY(decode_all(encoded));
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      take_outcome(ops[i], encoded[i]);
+    }
+    return {};
+  }
+
   Result<void> decode_all(std::span<Op> ops) const {
     for (Op& op : ops) {
       PAWL_TRY(std::visit(decoder_, op));
@@ -431,13 +446,15 @@ class CodecStore final : public store::Store {
   std::shared_ptr<store::Store> inner_;
   PayloadCodecs codecs_;
   Decoder decoder_;
+  std::function<void(const CommitTurn&)> on_commit_;
 };
 
 }  // namespace
 
 std::unique_ptr<store::Store> make_codec_store(std::shared_ptr<store::Store> inner,
-                                               PayloadCodecs codecs) {
-  return std::make_unique<CodecStore>(std::move(inner), std::move(codecs));
+                                               PayloadCodecs codecs,
+                                               std::function<void(const CommitTurn&)> on_commit) {
+  return std::make_unique<CodecStore>(std::move(inner), std::move(codecs), std::move(on_commit));
 }
 
 }  // namespace pawl::detail

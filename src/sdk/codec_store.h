@@ -3,6 +3,7 @@
 // was meant, however the codec encrypts. docs/formats/payload.md has the bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,7 +35,9 @@ class PayloadCodecs {
   std::vector<std::shared_ptr<const PayloadCodec>> readers_;  // With the writer.
 };
 
-std::unique_ptr<store::Store> make_codec_store(std::shared_ptr<store::Store> inner,
-                                               PayloadCodecs codecs);
+// `on_commit` (or none) is told of each turn that was committed.
+std::unique_ptr<store::Store> make_codec_store(
+    std::shared_ptr<store::Store> inner, PayloadCodecs codecs,
+    std::function<void(const store::CommitTurn&)> on_commit = {});
 
 }  // namespace pawl::detail

@@ -47,9 +47,9 @@ engine::ProgramEnd CoroutineProgram::read_end() {
   const Run::Executing executing(run_.get());
   Run& run = *run_.get();
   engine::ProgramEnd end;
-  if (run.next_input()) {
+  if (const std::optional<std::string>& next = run.next_input()) {
     end.kind = replay::EntryKind::kWorkflowRecurred;
-    end.payload = *run.next_input();
+    end.payload = *next;
     return end;
   }
   try {

@@ -59,7 +59,7 @@ class Run {
   // Throws what `error` means to workflow code; `call` is where.
   [[noreturn]] static void raise(std::string_view call, const Error& error);
   template <class T>
-  static T check(std::string_view call, Result<T> result) {
+  static T check(std::string_view call, Result<T>&& result) {
     if (!result) {
       raise(call, result.error());
     }
