@@ -20,7 +20,7 @@ def between(text, begin, end, where):
 
 
 def main():
-    program, readme_path, orders_path = map(pathlib.Path, sys.argv[1:])
+    program, readme_path, orders_path = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     readme = readme_path.read_text(encoding="utf-8")
     orders = orders_path.read_text(encoding="utf-8")
     workflow = between(orders, "pawl::Workflow<std::string> fulfil(", "\n}\n", orders_path)
