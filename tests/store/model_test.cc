@@ -33,7 +33,7 @@ class Generator {
   std::int64_t now_ms = 1000;
 
   Op next() {
-    now_ms += rng_.between(0, 40);
+    now_ms += 10 * rng_.between(0, 4);  // Coarse, so that moments often are the same.
     const int choice = rng_.between(1, 100);
     if (choice <= 12) {
       return start();
@@ -74,7 +74,7 @@ class Generator {
 
  private:
   RunKey run_key() { return static_cast<RunKey>(rng_.below(model_.runs.size() + 2)); }
-  std::int64_t soon() { return rng_.chance(50) ? 0 : now_ms + rng_.between(-50, 200); }
+  std::int64_t soon() { return rng_.chance(50) ? 0 : now_ms + 10 * rng_.between(-5, 20); }
 
   NewRun new_one() {
     NewRun made = new_run(rng_.pick(kIds), rng_.pick(kKinds));
@@ -160,7 +160,7 @@ class Generator {
   Heartbeat heartbeat() {
     Heartbeat op;
     op.worker = worker();
-    op.expires_ms = now_ms + rng_.between(0, 2000);
+    op.expires_ms = now_ms + 10 * rng_.between(0, 200);
     return op;
   }
 
@@ -203,7 +203,7 @@ class Generator {
     }
     if (rng_.chance(60)) {
       op.next = static_cast<TaskState>(rng_.between(0, 2));
-      op.due_ms = rng_.chance(30) ? kNever : now_ms + rng_.between(0, 200);
+      op.due_ms = rng_.chance(30) ? kNever : now_ms + 10 * rng_.between(0, 20);
       op.details = rng_.chance(50) ? std::optional<std::string>("details") : std::nullopt;
       op.last_error = rng_.chance(50) ? std::optional<std::string>("") : std::nullopt;
     } else {
@@ -244,7 +244,7 @@ class Generator {
                   : run.row.status == RunStatus::kCompensating ? RunStatus::kCompensating
                                                                : RunStatus::kWaiting;
       op.waiting_for = rng_.chance(50) ? "signal" : "";
-      op.wake_ms = rng_.chance(50) ? kNever : now_ms + rng_.between(0, 100);
+      op.wake_ms = rng_.chance(50) ? kNever : now_ms + 10 * rng_.between(0, 10);
       op.reason = op.status == RunStatus::kBlocked ? "why" : "";
     }
     return op;

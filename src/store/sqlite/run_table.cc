@@ -172,6 +172,28 @@ Result<std::optional<RunHead>> RunTable::find_newest_head(std::string_view id) {
   return read_next_head(query.integer(ns_).text(id));
 }
 
+Error RunTable::missing(RunKey run) const {
+  return make_error(ErrorCode::kStoreCorrupt, "the database '" + connection_.path() +
+                                                  "' has lost run " + std::to_string(run) +
+                                                  "; stop, and restore a copy");
+}
+
+Result<RunRow> RunTable::get(RunKey run) {
+  PAWL_TRY_ASSIGN(std::optional<RunRow> row, find(run));
+  if (!row.has_value()) {
+    return missing(run);
+  }
+  return *std::move(row);
+}
+
+Result<RunHead> RunTable::get_head(RunKey run) {
+  PAWL_TRY_ASSIGN(std::optional<RunHead> head, find_head(run));
+  if (!head.has_value()) {
+    return missing(run);
+  }
+  return *std::move(head);
+}
+
 Result<std::optional<Lease>> RunTable::find_lease(RunKey run) {
   Query query(find_lease_);
   PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());

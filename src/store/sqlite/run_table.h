@@ -43,6 +43,10 @@ class RunTable {
   Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number);
   Result<std::optional<RunHead>> find_head(RunKey run);
   Result<std::optional<RunHead>> find_newest_head(std::string_view id);
+  // Of a run that must be there, since something else in the database says so: kStoreCorrupt if
+  // not.
+  Result<RunRow> get(RunKey run);
+  Result<RunHead> get_head(RunKey run);
   // None: there is no such run.
   Result<std::optional<Lease>> find_lease(RunKey run);
 
@@ -83,6 +87,7 @@ class RunTable {
  private:
   Result<std::optional<RunRow>> read_one(Query& query);
   Result<std::optional<RunHead>> read_next_head(Query& query);
+  Error missing(RunKey run) const;
 
   Connection& connection_;
   std::int64_t ns_;

@@ -113,9 +113,9 @@ class Writer {
   Result<void> start_child(CommitTurn& turn, const NewRun& child);
   Result<void> send_outgoing(CommitTurn& turn);
   Result<void> change_rest(const CommitTurn& turn);
-  Result<void> end(CommitTurn& turn);
-  Result<void> start_compensating(const CommitTurn& turn);
-  Result<void> recur(CommitTurn& turn, const RunHead& run);
+  Result<void> end(CommitTurn& turn, const Ending& ending);
+  Result<void> start_compensating(const CommitTurn& turn, const Ending& ending);
+  Result<void> recur(CommitTurn& turn, const Ending& ending, const RunHead& run);
   Result<void> release(CommitTurn& turn);
 
   void concern_others_than(WorkerKey owner);

@@ -44,8 +44,8 @@ Result<void> Writer::run(StartRun& op) {
   }
   if (op.on_existing == OnExisting::kReplace) {
     if (!is_closed(existing->status)) {
-      PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(existing->key));
-      PAWL_TRY(terminate(*head, kReplaced, op.now_ms, nullptr));
+      PAWL_TRY_ASSIGN(const RunHead head, runs_.get_head(existing->key));
+      PAWL_TRY(terminate(head, kReplaced, op.now_ms, nullptr));
     }
     return start_new(op, existing->number + 1);
   }
@@ -71,10 +71,10 @@ Result<void> Writer::signal_started(StartRun& op) {
   if (!op.signal.has_value()) {
     return {};
   }
-  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(op.row.key));
-  PAWL_TRY_ASSIGN(const Sent sent, send(*head, *op.signal, op.dedupe, op.now_ms));
+  PAWL_TRY_ASSIGN(const RunHead head, runs_.get_head(op.row.key));
+  PAWL_TRY_ASSIGN(const Sent sent, send(head, *op.signal, op.dedupe, op.now_ms));
   op.arrival = sent.key;
-  if (sent.outcome == SendOutcome::kSent && head->can_be_claimed()) {
+  if (sent.outcome == SendOutcome::kSent && head.can_be_claimed()) {
     op.row.wake_ms = std::min(op.row.wake_ms, std::max(op.signal->due_ms, op.now_ms));
   }
   return {};
@@ -123,12 +123,12 @@ Result<void> Writer::run(ClaimDue& op) {
   due.resize(std::min(due.size(), op.limit));
   op.claims.reserve(due.size());
   for (const auto& [wake_ms, key] : due) {
-    PAWL_TRY_ASSIGN(std::optional<RunRow> row, runs_.find(key));
+    PAWL_TRY_ASSIGN(RunRow row, runs_.get(key));
     Claim& claim = op.claims.emplace_back();
     claim.run = key;
     claim.worker = op.worker;
     claim.now_ms = op.now_ms;
-    PAWL_TRY(take(claim, *std::move(row)));
+    PAWL_TRY(take(claim, std::move(row)));
   }
   return {};
 }

@@ -89,7 +89,7 @@ Result<void> Writer::write(CommitTurn& turn) {
   PAWL_TRY(send_outgoing(turn));
   PAWL_TRY(change_rest(turn));
   if (turn.ending.has_value()) {
-    PAWL_TRY(end(turn));
+    PAWL_TRY(end(turn, *turn.ending));
   }
   const bool is_over = turn.ending.has_value() && is_closed(turn.ending->status);
   if (is_over) {
@@ -216,24 +216,22 @@ Result<void> Writer::change_rest(const CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::end(CommitTurn& turn) {
-  const Ending& ending = *turn.ending;
+Result<void> Writer::end(CommitTurn& turn, const Ending& ending) {
   if (ending.status == RunStatus::kCompensating) {
-    return start_compensating(turn);
+    return start_compensating(turn, ending);
   }
-  PAWL_TRY_ASSIGN(const std::optional<RunHead> run, runs_.find_head(turn.run));
+  PAWL_TRY_ASSIGN(const RunHead run, runs_.get_head(turn.run));
   if (ending.status == RunStatus::kRecurred) {
-    PAWL_TRY(recur(turn, *run));
+    PAWL_TRY(recur(turn, ending, run));
   }
   const NewArrival* const for_parent =
       ending.for_parent.has_value() ? &*ending.for_parent : nullptr;
-  PAWL_TRY(end_run(*run, {ending.status, for_parent, turn.now_ms, &turn.woken}));
+  PAWL_TRY(end_run(run, {ending.status, for_parent, turn.now_ms, &turn.woken}));
   return turn.reason.empty() ? Result<void>() : runs_.set_reason(turn.run, turn.reason);
 }
 
 // The workflow function has ended: nothing that it asked for will be looked at any more.
-Result<void> Writer::start_compensating(const CommitTurn& turn) {
-  const Ending& ending = *turn.ending;
+Result<void> Writer::start_compensating(const CommitTurn& turn, const Ending& ending) {
   PAWL_TRY(runs_.start_compensating(turn.run, ending.goal, turn.now_ms));
   PAWL_TRY(inbox_.remove_all(turn.run));
   PAWL_TRY(tasks_.remove_all(turn.run));
@@ -244,14 +242,14 @@ Result<void> Writer::start_compensating(const CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::recur(CommitTurn& turn, const RunHead& run) {
-  PAWL_TRY_ASSIGN(const std::optional<RunRow> row, runs_.find(run.key));
-  NewRun next = turn.ending->next.value_or(NewRun{});
-  next.id = row->id;
-  next.parent = row->parent;
-  PAWL_TRY_ASSIGN(const RunRow started,
-                  runs_.add(next, row->number + 1, run.chain, 0, turn.now_ms));
-  for (const NewArrival& signal : turn.ending->signals) {
+Result<void> Writer::recur(CommitTurn& turn, const Ending& ending, const RunHead& run) {
+  PAWL_CHECK(ending.next.has_value());
+  PAWL_TRY_ASSIGN(const RunRow row, runs_.get(run.key));
+  NewRun next = *ending.next;
+  next.id = row.id;
+  next.parent = row.parent;
+  PAWL_TRY_ASSIGN(const RunRow started, runs_.add(next, row.number + 1, run.chain, 0, turn.now_ms));
+  for (const NewArrival& signal : ending.signals) {
     PAWL_TRY(inbox_.put(started.key, signal));
   }
   PAWL_TRY(inbox_.move_free_ones(run.key, started.key));
