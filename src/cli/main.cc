@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/bench_command.h"
 #include "cli/history_command.h"
 #include "conform/runner.h"
 
@@ -50,11 +51,15 @@ int run(int argc, char** argv) {
       "\nThe format: docs/formats/scenario.md");
 
   const auto history = pawl::cli::add_history_command(app);
+  const auto bench = pawl::cli::add_bench_command(app);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (app.got_subcommand("bench")) {
+    return pawl::cli::run_bench_command(*bench);
   }
   if (app.got_subcommand("history")) {
     return pawl::cli::run_history_command(*history);
@@ -66,6 +71,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (const auto code = pawl::cli::run_victim_if_asked(argc, argv)) {
+      return *code;
+    }
     return run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "pawl: %s\n", error.what());

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -65,11 +66,8 @@ Result<void> run(sqlite3* db, sqlite3_stmt* statement) {
 
 using Row = std::vector<Value>;
 
-Result<std::vector<Row>> read_rows(const store::SqliteOptions& source, std::size_t rows_max) {
-  PAWL_TRY_ASSIGN(const Database db, open(source.path, source.durability));
-  PAWL_TRY_ASSIGN(const Statement select,
-                  prepare(db.get(), "SELECT * FROM pawl_log ORDER BY rowid DESC LIMIT " +
-                                        std::to_string(rows_max)));
+Result<std::vector<Row>> read_rows(sqlite3* db, const std::string& sql) {
+  PAWL_TRY_ASSIGN(const Statement select, prepare(db, sql));
   std::vector<Row> rows;
   while (sqlite3_step(select.get()) == SQLITE_ROW) {
     Row row;
@@ -78,12 +76,45 @@ Result<std::vector<Row>> read_rows(const store::SqliteOptions& source, std::size
     }
     rows.push_back(std::move(row));
   }
-  std::vector<Row> ordered;
-  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    ordered.push_back(std::move(*row));
-  }
-  return ordered;
+  return rows;
 }
+
+// Rows of one table, by the run that they belong to.
+using ByRun = std::map<std::int64_t, Row>;
+
+Result<ByRun> read_by_run(sqlite3* db, const std::string& sql) {
+  PAWL_TRY_ASSIGN(std::vector<Row> rows, read_rows(db, sql));
+  ByRun by_run;
+  for (Row& row : rows) {
+    const std::int64_t run = sqlite3_value_int64(row.front().get());
+    by_run.emplace(run, std::move(row));
+  }
+  return by_run;
+}
+
+class Inserter {
+ public:
+  static Result<Inserter> make(sqlite3* db, const std::string& table, std::size_t columns) {
+    std::string sql = "INSERT INTO " + table + " VALUES(?";
+    for (std::size_t i = 1; i < columns; ++i) {
+      sql += ",?";
+    }
+    PAWL_TRY_ASSIGN(Statement statement, prepare(db, sql + ")"));
+    return Inserter(db, std::move(statement));
+  }
+  Result<void> insert(const Row& row) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      sqlite3_bind_value(statement_.get(), static_cast<int>(column + 1), row[column].get());
+    }
+    return run(db_, statement_.get());
+  }
+
+ private:
+  Inserter(sqlite3* db, Statement statement) : db_(db), statement_(std::move(statement)) {}
+
+  sqlite3* db_;
+  Statement statement_;
+};
 
 void remove_files(const std::string& path) {
   for (const char* suffix : {"", "-wal", "-shm", "-workers", "-notify"}) {
@@ -95,37 +126,50 @@ void remove_files(const std::string& path) {
 
 Result<RawFigure> copy_log(const store::SqliteOptions& source, std::size_t batch,
                            std::size_t rows_max) {
-  PAWL_TRY_ASSIGN(const std::vector<Row> rows, read_rows(source, rows_max));
+  PAWL_TRY_ASSIGN(const Database from, open(source.path, source.durability));
+  PAWL_TRY_ASSIGN(const std::vector<Row> log,
+                  read_rows(from.get(),
+                            "SELECT * FROM (SELECT * FROM pawl_log ORDER BY rowid DESC "
+                            "LIMIT " +
+                                std::to_string(rows_max) + ") ORDER BY rowid"));
+  PAWL_TRY_ASSIGN(ByRun runs, read_by_run(from.get(), "SELECT * FROM pawl_run"));
+  PAWL_TRY_ASSIGN(ByRun inputs, read_by_run(from.get(), "SELECT * FROM pawl_input"));
   store::SqliteOptions target = source;
   target.path += ".raw";
   remove_files(target.path);
   PAWL_TRY(store::open_sqlite(target));  // Makes the tables.
   RawFigure figure;
-  {
+  if (!log.empty() && !runs.empty() && !inputs.empty()) {
     PAWL_TRY_ASSIGN(const Database db, open(target.path, target.durability));
     PAWL_TRY_ASSIGN(const Statement begin, prepare(db.get(), "BEGIN IMMEDIATE"));
     PAWL_TRY_ASSIGN(const Statement commit, prepare(db.get(), "COMMIT"));
-    std::string sql = "INSERT INTO pawl_log VALUES(?";
-    for (std::size_t i = 1; !rows.empty() && i < rows.front().size(); ++i) {
-      sql += ",?";
-    }
-    PAWL_TRY_ASSIGN(const Statement insert, prepare(db.get(), sql + ")"));
+    PAWL_TRY_ASSIGN(Inserter log_rows, Inserter::make(db.get(), "pawl_log", log.front().size()));
+    PAWL_TRY_ASSIGN(Inserter run_rows,
+                    Inserter::make(db.get(), "pawl_run", runs.begin()->second.size()));
+    PAWL_TRY_ASSIGN(Inserter input_rows,
+                    Inserter::make(db.get(), "pawl_input", inputs.begin()->second.size()));
     const auto started = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t i = 0; i < log.size(); ++i) {
       if (i % batch == 0) {
         PAWL_TRY(run(db.get(), begin.get()));
       }
-      for (std::size_t column = 0; column < rows[i].size(); ++column) {
-        sqlite3_bind_value(insert.get(), static_cast<int>(column + 1), rows[i][column].get());
+      const std::int64_t key = sqlite3_value_int64(log[i].front().get());
+      if (const auto found = runs.find(key); found != runs.end()) {
+        PAWL_TRY(run_rows.insert(found->second));
+        runs.erase(found);
       }
-      PAWL_TRY(run(db.get(), insert.get()));
-      if (i % batch == batch - 1 || i + 1 == rows.size()) {
+      if (const auto found = inputs.find(key); found != inputs.end()) {
+        PAWL_TRY(input_rows.insert(found->second));
+        inputs.erase(found);
+      }
+      PAWL_TRY(log_rows.insert(log[i]));
+      if (i % batch == batch - 1 || i + 1 == log.size()) {
         PAWL_TRY(run(db.get(), commit.get()));
         ++figure.commits;
       }
     }
     figure.secs = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    figure.rows = rows.size();
+    figure.rows = log.size();
   }
   remove_files(target.path);
   return figure;

@@ -1,5 +1,5 @@
-// RawSqlite: what SQLite itself needs to write the rows that a workload has left in its log: same
-// table, same bytes, same durability, nothing else. The limit that figures are compared with.
+// What SQLite itself needs to write the rows that a workload has left: same tables, same bytes,
+// same durability, nothing else. The limit that figures are compared with.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace pawl::workloads {
 
 struct RawFigure {
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  // Of the log.
   std::uint64_t commits = 0;
   double secs = 0;
 
@@ -20,8 +20,9 @@ struct RawFigure {
   double commit_ms() const { return commits > 0 ? secs * 1000 / static_cast<double>(commits) : 0; }
 };
 
-// Copies log rows of the database at `source` into a new one beside it, in commits of `batch` rows,
-// in the order in which they were written. At most `rows_max` rows.
+// Copies the log of the database at `source` into a new one beside it, in commits of `batch` rows,
+// in the order in which they were written; a run's own row and its input go with its first entry.
+// At most the last `rows_max` rows of the log.
 Result<RawFigure> copy_log(const store::SqliteOptions& source, std::size_t batch,
                            std::size_t rows_max);
 
