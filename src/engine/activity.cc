@@ -19,6 +19,13 @@ std::string text_of(const json::object& object, std::string_view key) {
   return value->is_string() ? std::string(value->get_string()) : json::serialize(*value);
 }
 
+// What is recorded of a failure has a limit: it must never be the reason why nothing is recorded.
+constexpr std::size_t kFailureBytesMax = std::size_t{256} << 10U;
+
+std::string cut(const std::string& text) {
+  return text.size() <= kFailureBytesMax ? text : text.substr(0, kFailureBytesMax) + " (cut)";
+}
+
 bool is_true(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   return value != nullptr && value->is_bool() && value->get_bool();
@@ -29,10 +36,10 @@ bool is_true(const json::object& object, std::string_view key) {
 std::string encode_failure(const Failure& failure) {
   json::object object;
   if (!failure.type.empty()) {
-    object["type"] = failure.type;
+    object["type"] = cut(failure.type);
   }
-  object["message"] = failure.message;
-  if (!failure.details.empty()) {
+  object["message"] = cut(failure.message);
+  if (!failure.details.empty() && failure.details.size() <= kFailureBytesMax) {
     json::error_code error;
     json::value details = json::parse(failure.details, error);
     object["details"] = error ? json::value(failure.details) : std::move(details);

@@ -7,7 +7,7 @@ namespace {
 // True for an error that one operation of a batch can cause for all of them.
 bool is_about_one(ErrorCode code) {
   return code == ErrorCode::kLimitExceeded || code == ErrorCode::kInvalidArgument ||
-         code == ErrorCode::kCorruptLog;
+         code == ErrorCode::kCorruptLog || code == ErrorCode::kInvalidState;
 }
 
 }  // namespace
@@ -31,10 +31,11 @@ void Committer::flush() {
   }
   in_flight_ = true;
   ++batches_;
-  auto batch = std::make_shared<Batch>(std::exchange(pending_, {}));
-  env_.hand_over(Lane::kStore, [this, batch] {
+  // It goes from lane to lane, so that what it holds is let go on the loop.
+  auto batch = std::make_unique<Batch>(std::exchange(pending_, {}));
+  env_.hand_over(Lane::kStore, [this, batch = std::move(batch)]() mutable {
     write(*batch);
-    env_.hand_over(Lane::kLoop, [this, batch] { finish(*batch); });
+    env_.hand_over(Lane::kLoop, [this, batch = std::move(batch)] { finish(*batch); });
   });
 }
 

@@ -130,7 +130,7 @@ EngineImpl::~EngineImpl() { stop(); }
 // --- Life ----------------------------------------------------------------------------------------
 
 void EngineImpl::run_job_done() {
-  if (--jobs_ == 0 && closed_) {
+  if (--jobs_ == 0 && closed_ && !finish_posted_.exchange(true)) {
     env_->post(Lane::kLoop, [this] { finish_stopping(); });
   }
 }
@@ -189,12 +189,15 @@ void EngineImpl::abandon() {
 }
 
 void EngineImpl::finish_stopping() {
+  finish_posted_ = false;
   if (jobs_ != 0 || !stopping_ || stopped_.is_set()) {
     return;
   }
   if (committer_.is_busy()) {
     // Its jobs are not counted: look again behind them.
-    env_->post(Lane::kStore, [this] { env_->post(Lane::kLoop, [this] { finish_stopping(); }); });
+    if (!finish_posted_.exchange(true)) {
+      env_->post(Lane::kStore, [this] { env_->post(Lane::kLoop, [this] { finish_stopping(); }); });
+    }
     return;
   }
   for (auto& [id, callbacks] : waiters_) {
@@ -217,10 +220,14 @@ void EngineImpl::report(const Error& error, std::string_view what) {
   }
 }
 
-// When to try again after the store has failed.
+// When to try again after the store has failed: later each time, not for each of a batch.
 std::int64_t EngineImpl::back_off() {
-  store_delay_ms_ = std::clamp(store_delay_ms_ * 2, kBackOffFirstMs, kBackOffMaxMs);
-  return env_->now_ms() + store_delay_ms_;
+  const std::int64_t now_ms = env_->now_ms();
+  if (store_delay_ms_ == 0 || now_ms >= store_retry_ms_) {
+    store_delay_ms_ = std::clamp(store_delay_ms_ * 2, kBackOffFirstMs, kBackOffMaxMs);
+    store_retry_ms_ = now_ms + store_delay_ms_;
+  }
+  return store_retry_ms_;
 }
 
 void EngineImpl::set_alarm() {
@@ -309,26 +316,30 @@ void EngineImpl::look_for_changes() {
   take_tasks();
   look_at_due_tasks();
   check_waiters();
-  if (env_->now_ms() - swept_ms_ >= options_.lease_ms) {
-    sweep();
-  }
   if (!started_) {
     return;
   }
-  post(Lane::kReader, [this, worker = worker_, after = inbox_read_] {
+  // It may be that a worker has come, and will have to be looked after.
+  if (env_->now_ms() - swept_ms_ >= options_.lease_ms) {
+    sweep();
+  } else {
+    sweep_ms_ = std::min(sweep_ms_, swept_ms_ + options_.lease_ms);
+    set_alarm();
+  }
+  post(Lane::kReader, [this, worker = worker_, after = inbox_read_, read = begin_inbox_read()] {
     Result<std::vector<store::Arrival>> arrivals = store_->read_inbox(worker, after);
-    post(Lane::kLoop, [this, arrivals = std::move(arrivals)]() mutable {
+    post(Lane::kLoop, [this, read, arrivals = std::move(arrivals)]() mutable {
       if (!arrivals) {
         report(arrivals.error(), "reading what came from others");
+        end_inbox_read(read, {});
         delayed_.push_back({back_off(), [this] { look_for_changes(); }});
         set_alarm();
         return;
       }
-      for (store::Arrival& arrival : *arrivals) {
+      for (const store::Arrival& arrival : *arrivals) {
         inbox_read_ = std::max(inbox_read_, arrival.key);
-        const store::RunKey run = arrival.run;
-        deliver(run, std::move(arrival));
       }
+      end_inbox_read(read, *std::move(arrivals));
     });
   });
 }
@@ -360,6 +371,10 @@ void EngineImpl::beat() {
 
 // Others have taken all that was held here: start afresh under a new number.
 void EngineImpl::declared_dead() {
+  if (is_registering_) {
+    return;
+  }
+  is_registering_ = true;
   std::vector<store::RunKey> held;
   for (const auto& [key, slot] : slots_) {
     if (slot.phase != Phase::kParked) {
@@ -380,6 +395,7 @@ void EngineImpl::declared_dead() {
   post(Lane::kStore, [this, info] {
     const Result<store::WorkerKey> worker = store_->add_worker(info);
     post(Lane::kLoop, [this, info, worker] {
+      is_registering_ = false;
       if (!worker) {
         report(worker.error(), "registering the worker");
         delayed_.push_back({back_off(), [this] { declared_dead(); }});
@@ -450,6 +466,10 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     return;
   }
   post(Lane::kLoop, [this, request = std::move(request), done = std::move(done)]() mutable {
+    if (stopping_) {
+      done(stopped());
+      return;
+    }
     store::StartRun start;
     start.now_ms = env_->now_ms();
     start.run.uuid = make_run_uuid(start.now_ms, env_->random(), env_->random());
@@ -461,10 +481,11 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     const auto definition = definitions_.find(request.kind);
     if (definition != definitions_.end()) {
       start.run.definition = definition->second.fingerprint;
-      const std::size_t held = slots_.size() - parked_.size();
-      if (started_ && !stopping_ && held < options_.runs_at_once) {
+      const std::size_t held = slots_.size() - parked_.size() + starts_;
+      if (started_ && held < options_.runs_at_once) {
         beat();
         start.owner = worker_;
+        ++starts_;
       }
     }
     if (!request.signal.empty()) {
@@ -479,6 +500,7 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     }
     submit<store::StartRun>(
         std::move(start), [this, done](Result<void> result, store::StartRun& written) {
+          starts_ -= written.owner != 0 ? 1 : 0;
           if (!result) {
             done(std::move(result).error());
             return;
@@ -587,6 +609,10 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
     return;
   }
   post(Lane::kLoop, [this, send = std::move(send), done = std::move(done)]() mutable {
+    if (stopping_) {
+      done(stopped());
+      return;
+    }
     send.now_ms = env_->now_ms();
     const auto known = slots_by_id_.find(send.run_id);
     if (known != slots_by_id_.end() && started_ && !stopping_ &&
@@ -639,6 +665,10 @@ void EngineImpl::terminate(std::string run_id, std::string reason, Callback<void
   terminate.run_id = std::move(run_id);
   terminate.payload = encode_failure(failure);
   post(Lane::kLoop, [this, terminate = std::move(terminate), done = std::move(done)]() mutable {
+    if (stopping_) {
+      done(stopped());
+      return;
+    }
     terminate.now_ms = env_->now_ms();
     submit<store::Terminate>(std::move(terminate),
                              [this, done](Result<void> result, store::Terminate& written) {
@@ -666,6 +696,10 @@ void EngineImpl::resume(std::string run_id, Callback<void> done) {
   store::Resume resume;
   resume.run_id = std::move(run_id);
   post(Lane::kLoop, [this, resume = std::move(resume), done = std::move(done)]() mutable {
+    if (stopping_) {
+      done(stopped());
+      return;
+    }
     resume.now_ms = env_->now_ms();
     submit<store::Resume>(std::move(resume),
                           [this, done](Result<void> result, store::Resume& written) {
@@ -689,13 +723,21 @@ void EngineImpl::wait(std::string run_id, Callback<RunOutcome> done) {
     return;
   }
   post(Lane::kLoop, [this, run_id = std::move(run_id), done = std::move(done)] {
-    // Registered before looking, so that an end in between is not missed.
+    if (stopping_) {
+      done(stopped());
+      return;
+    }
+    // Registered before looking, so that an end in between is not missed. One that is held here
+    // ends here, or its loss is noticed.
     waiters_[run_id].push_back(done);
-    check_waiter(run_id);
+    const auto known = slots_by_id_.find(run_id);
+    if (known == slots_by_id_.end() || find_held(known->second) == nullptr) {
+      check_waiter(run_id);
+    }
   });
 }
 
-void EngineImpl::tell_waiters(const std::string& id, const RunOutcome& outcome) {
+void EngineImpl::tell_waiters(const std::string& id, const Result<RunOutcome>& outcome) {
   const auto found = waiters_.find(id);
   if (found == waiters_.end()) {
     return;
@@ -707,51 +749,73 @@ void EngineImpl::tell_waiters(const std::string& id, const RunOutcome& outcome) 
   }
 }
 
+// Of runs that are not held here: those are told when they end.
 void EngineImpl::check_waiters() {
+  if (waiters_.empty()) {
+    return;
+  }
+  if (is_checking_waiters_) {
+    check_waiters_again_ = true;
+    return;
+  }
+  std::vector<std::string> ids;
   for (const auto& [id, callbacks] : waiters_) {
-    if (!slots_by_id_.contains(id)) {
-      check_waiter(id);
+    const auto known = slots_by_id_.find(id);
+    if (known == slots_by_id_.end() || find_held(known->second) == nullptr) {
+      ids.push_back(id);
     }
   }
+  is_checking_waiters_ = true;
+  look_for_ends(std::move(ids));
 }
 
 void EngineImpl::check_waiter(const std::string& id) {
-  if (!waiters_.contains(id)) {
-    return;
+  if (waiters_.contains(id)) {
+    look_for_ends({id});
   }
-  post(Lane::kReader, [this, id] {
-    Result<std::optional<RunOutcome>> found = [&]() -> Result<std::optional<RunOutcome>> {
-      PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row, store_->find_run(id, std::nullopt));
-      if (!row) {
-        return no_run(id);
-      }
-      if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
-        return std::optional<RunOutcome>();
-      }
-      RunOutcome outcome;
-      outcome.status = row->status;
-      PAWL_TRY(store_->read_last(row->key, [&](const replay::Entry& entry) -> Result<void> {
-        outcome.payload = entry.payload;
-        return {};
-      }));
-      return std::optional<RunOutcome>(std::move(outcome));
-    }();
-    post(Lane::kLoop, [this, id, found = std::move(found)] {
-      if (!found) {
-        const auto waiting = waiters_.find(id);
-        if (waiting == waiters_.end()) {
-          return;
+}
+
+void EngineImpl::look_for_ends(std::vector<std::string> ids) {
+  post(Lane::kReader, [this, ids = std::move(ids)] {
+    std::vector<std::pair<std::string, Result<std::optional<RunOutcome>>>> found;
+    for (const std::string& id : ids) {
+      found.emplace_back(id, read_end(id));
+    }
+    post(Lane::kLoop, [this, found = std::move(found)] {
+      for (const auto& [id, outcome] : found) {
+        if (outcome && *outcome) {
+          tell_waiters(id, **outcome);
+        } else if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
+          tell_waiters(id, outcome.error());
+        } else if (!outcome) {
+          report(outcome.error(), "looking for the end of run '" + id + "'");
+          delayed_.push_back({back_off(), [this, again = id] { check_waiter(again); }});
+          set_alarm();
         }
-        const std::vector<Callback<RunOutcome>> callbacks = std::move(waiting->second);
-        waiters_.erase(waiting);
-        for (const Callback<RunOutcome>& callback : callbacks) {
-          callback(found.error());
-        }
-      } else if (*found) {
-        tell_waiters(id, **found);
+      }
+      is_checking_waiters_ = false;
+      if (std::exchange(check_waiters_again_, false)) {
+        check_waiters();
       }
     });
   });
+}
+
+Result<std::optional<RunOutcome>> EngineImpl::read_end(const std::string& id) {
+  PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row, store_->find_run(id, std::nullopt));
+  if (!row) {
+    return no_run(id);
+  }
+  if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
+    return std::optional<RunOutcome>();
+  }
+  RunOutcome outcome;
+  outcome.status = row->status;
+  PAWL_TRY(store_->read_last(row->key, [&](const replay::Entry& entry) -> Result<void> {
+    outcome.payload = entry.payload;
+    return {};
+  }));
+  return std::optional<RunOutcome>(std::move(outcome));
 }
 
 }  // namespace pawl::engine

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,7 @@ class EngineImpl final : public Engine {
     Phase phase = Phase::kLoading;
     std::unique_ptr<Saga> saga;
     bool must_read_inbox = false;
+    std::uint64_t claimed_at = 0;              // In inbox_reads_begun_.
     std::deque<std::string> transactions;      // Operations to be run inside of a commit.
     std::int64_t deadline_ms = store::kNever;  // In deadlines_.
     std::size_t bytes = 0;                     // kParked: in cache_bytes_.
@@ -125,9 +127,11 @@ class EngineImpl final : public Engine {
   void begin_run(store::StartRun& written);
   void send(store::Send send, Callback<bool> done);
   void answer_send(Result<void> result, store::Send& send, const Callback<bool>& done);
-  void tell_waiters(const std::string& id, const RunOutcome& outcome);
+  void tell_waiters(const std::string& id, const Result<RunOutcome>& outcome);
   void check_waiters();
   void check_waiter(const std::string& id);
+  void look_for_ends(std::vector<std::string> ids);
+  Result<std::optional<RunOutcome>> read_end(const std::string& id);
 
   // --- Runs (engine_runs.cc) ---
   void claim_soon();
@@ -148,9 +152,13 @@ class EngineImpl final : public Engine {
   void deliver(store::RunKey key, store::Arrival arrival);
   void woken(const std::vector<store::RunKey>& runs);
   void read_inbox(store::RunKey key);
+  std::uint64_t begin_inbox_read();
+  void end_inbox_read(std::uint64_t read, std::vector<store::Arrival> found);
   void start_operations(Slot& slot);
   void start_operation(Slot& slot, Operation& operation);
   void begin_transaction(Slot& slot);
+  void transaction_failed(Slot& slot, const std::string& id, const Error& error,
+                          ActivityOutcome outcome, bool is_repeated);
   void operation_done(store::RunKey key, const std::string& id, std::uint64_t attempt,
                       std::int64_t epoch, ActivityOutcome outcome);
   void watch_deadline(Slot& slot);
@@ -168,12 +176,12 @@ class EngineImpl final : public Engine {
   // --- Tasks (engine_tasks.cc) ---
   void take_tasks();
   void run_task(std::size_t queue, store::TaskRow row);
-  void task_done(store::TaskKey key, ActivityOutcome outcome);
+  void task_done(store::TaskKey key, std::uint32_t attempt, ActivityOutcome outcome);
   void fail_task(const store::TaskRow& row, const TaskOptions& options, const Failure& failure,
                  bool counts);
   void end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload);
   void change_task(store::ChangeTask change);
-  void heartbeat_task(store::TaskKey key, std::string details);
+  void heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::string details);
   void look_at_due_tasks();
   void due_task(const store::TaskRow& row);
   void stop_tasks();
@@ -191,6 +199,7 @@ class EngineImpl final : public Engine {
   std::atomic<std::size_t> jobs_ = 0;  // Posted and not done.
   std::atomic<bool> closed_ = false;   // No more client calls.
   std::atomic<bool> change_posted_ = false;
+  std::atomic<bool> finish_posted_ = false;
   bool started_ = false;
   bool stopping_ = false;
   Latch stopped_;
@@ -201,6 +210,8 @@ class EngineImpl final : public Engine {
   std::int64_t swept_ms_ = 0;
   std::int64_t alarm_ms_ = store::kNever;
   std::int64_t store_delay_ms_ = 0;  // Grows while the store fails.
+  std::int64_t store_retry_ms_ = 0;  // When to try again.
+  bool is_registering_ = false;      // As a new worker.
 
   // Runs.
   std::unordered_map<store::RunKey, Slot> slots_;
@@ -212,6 +223,10 @@ class EngineImpl final : public Engine {
   bool claim_again_ = false;
   std::int64_t next_wake_ms_ = store::kNever;
   store::ArrivalKey inbox_read_ = 0;
+  // Reads of inboxes under way. What is consumed meanwhile may still be among what they find.
+  std::uint64_t inbox_reads_begun_ = 0;
+  std::size_t inbox_reads_ = 0;
+  std::unordered_set<store::ArrivalKey> just_consumed_;
   struct Delayed {
     std::int64_t at_ms = 0;
     Job job;
@@ -219,13 +234,18 @@ class EngineImpl final : public Engine {
   std::vector<Delayed> delayed_;  // Tries again after the store failed.
 
   std::map<std::string, std::vector<Callback<RunOutcome>>> waiters_;
+  bool is_checking_waiters_ = false;
+  bool check_waiters_again_ = false;
+  std::size_t starts_ = 0;  // Under way, to be held here.
 
   // Tasks.
   std::vector<Queue> queues_;
   std::vector<std::string> activity_names_;
-  std::map<store::TaskKey, RunningTask> running_tasks_;
+  // By attempt: one that has timed out may still run when the next one does.
+  std::map<std::pair<store::TaskKey, std::uint32_t>, RunningTask> running_tasks_;
   std::int64_t task_due_ms_ = store::kNever;
   bool is_looking_at_tasks_ = false;
+  bool look_at_tasks_again_ = false;
 
   // Written on the loop, read anywhere.
   struct Counters {
@@ -267,7 +287,8 @@ void EngineImpl::hand_over(Lane lane, F job) {
 template <class Op>
 void EngineImpl::submit(Op op, std::function<void(Result<void>, Op&)> done) {
   committer_.submit(store::Op(std::move(op)),
-                    [done = std::move(done)](Result<void> result, store::Op& written) {
+                    [this, done = std::move(done)](Result<void> result, store::Op& written) {
+                      store_delay_ms_ = result ? 0 : store_delay_ms_;
                       done(std::move(result), std::get<Op>(written));
                     });
 }

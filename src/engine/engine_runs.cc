@@ -105,6 +105,7 @@ void EngineImpl::take_over(store::Claim& claim) {
     slot->run->set_claim(claim.row.owner, claim.row.epoch);
     slot->run->put_all(std::move(claim.inbox));
     slot->phase = Phase::kIdle;
+    slot->claimed_at = inbox_reads_begun_;
     process(*slot);
     return;
   }
@@ -121,6 +122,7 @@ void EngineImpl::load(const store::RunRow& row, std::vector<store::Arrival> inbo
   Slot& slot = slots_[row.key];
   slot.run = std::make_shared<Run>(row, &definition);
   slot.run->put_all(std::move(inbox));
+  slot.claimed_at = inbox_reads_begun_;
   slots_by_id_[row.id] = row.key;
   read_again(slot);
 }
@@ -212,6 +214,9 @@ void EngineImpl::process(Slot& slot) {
   if (slot.phase != Phase::kIdle) {
     return;
   }
+  if (stopping_ && (slot.saga != nullptr || !slot.run->has_outcomes())) {
+    return;  // Only what has been done already is recorded.
+  }
   if (slot.saga != nullptr) {
     process_saga(slot);
     return;
@@ -258,6 +263,14 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
       return;
     }
     report(result.error(), "writing a turn of run '" + slot->run->row().id + "'");
+    if (result.error().code == ErrorCode::kLimitExceeded ||
+        result.error().code == ErrorCode::kInvalidArgument) {
+      slot->phase = Phase::kIdle;
+      this->commit(*slot,
+                   slot->run->block(env_->now_ms(), "a turn of this run cannot be written: " +
+                                                        result.error().message));
+      return;
+    }
     // Nothing of it was written, and nothing has left: the same turn is tried again.
     auto again = std::make_shared<store::CommitTurn>(std::move(commit));
     delayed_.push_back({back_off(), [this, key, run = slot->run, again] {
@@ -277,6 +290,9 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
     drop(key);
     check_waiter(id);
     return;
+  }
+  if (inbox_reads_ > 0) {
+    just_consumed_.insert(commit.consumed.begin(), commit.consumed.end());
   }
   slot->run->committed(commit);
   woken(commit.woken);
@@ -309,13 +325,17 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
     return;
   }
   slot->phase = Phase::kIdle;
-  if (commit.release || slot->must_read_inbox) {
+  const bool was_refused = commit.release;
+  if (was_refused || slot->must_read_inbox) {
     slot->must_read_inbox = false;
     read_inbox(key);
   }
   if (options_.replay_every_turn && slot->saga == nullptr) {
     read_again(*slot);
     return;
+  }
+  if (was_refused) {
+    return;  // Something has come: the read brings it.
   }
   process(*slot);
 }
@@ -332,9 +352,13 @@ void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {
     return;
   }
   const std::string id = slot.run->row().id;
+  const bool had_children = slot.run->may_have_children();
   drop(slot.run->key());
+  if (had_children) {
+    check_waiters();  // Some may have been ended with it.
+  }
   if (ending.status != store::RunStatus::kRecurred) {
-    tell_waiters(id, {ending.status, payload});
+    tell_waiters(id, RunOutcome{ending.status, payload});
   }
 }
 
@@ -455,28 +479,49 @@ void EngineImpl::woken(const std::vector<store::RunKey>& runs) {
 }
 
 void EngineImpl::read_inbox(store::RunKey key) {
-  post(Lane::kReader, [this, key] {
+  post(Lane::kReader, [this, key, read = begin_inbox_read()] {
     Result<std::vector<store::Arrival>> arrivals = store_->read_inbox_of(key);
-    post(Lane::kLoop, [this, key, arrivals = std::move(arrivals)]() mutable {
-      Slot* slot = find_held(key);
-      if (slot == nullptr) {
-        return;
-      }
+    post(Lane::kLoop, [this, key, read, arrivals = std::move(arrivals)]() mutable {
       if (!arrivals) {
-        report(arrivals.error(), "reading the inbox of run '" + slot->run->row().id + "'");
+        report(arrivals.error(), "reading the inbox of run " + std::to_string(key));
+        end_inbox_read(read, {});
         delayed_.push_back({back_off(), [this, key] { read_inbox(key); }});
         set_alarm();
         return;
       }
-      slot->run->put_all(*std::move(arrivals));
-      process(*slot);
+      end_inbox_read(read, *std::move(arrivals));
+      if (Slot* slot = find_held(key)) {
+        process(*slot);  // Also if nothing was found that is new.
+      }
     });
   });
+}
+
+std::uint64_t EngineImpl::begin_inbox_read() {
+  ++inbox_reads_;
+  return ++inbox_reads_begun_;
+}
+
+// What was found may be older than what has happened since the read began.
+void EngineImpl::end_inbox_read(std::uint64_t read, std::vector<store::Arrival> found) {
+  for (store::Arrival& arrival : found) {
+    const Slot* slot = find_held(arrival.run);
+    if (slot != nullptr && slot->claimed_at < read && !just_consumed_.contains(arrival.key)) {
+      const store::RunKey run = arrival.run;
+      deliver(run, std::move(arrival));
+    }
+  }
+  if (--inbox_reads_ == 0) {
+    just_consumed_.clear();
+  }
 }
 
 // --- Operations ----------------------------------------------------------------------------------
 
 void EngineImpl::start_operations(Slot& slot) {
+  if (stopping_) {
+    return;
+  }
   for (Operation* operation : slot.run->take_startable(env_->now_ms())) {
     count(counters_.operations);
     if (operation->transact) {
@@ -498,7 +543,12 @@ void EngineImpl::start_operation(Slot& slot, Operation& operation) {
   post(Lane::kActivity,
        [this, run = slot.run->key(), epoch = slot.run->row().epoch, number = operation.attempt,
         body = operation.body, attempt = std::move(attempt)]() mutable {
-         ActivityOutcome outcome = (*body)(*attempt);
+         ActivityOutcome outcome;
+         if (attempt->should_stop()) {
+           outcome.ok = false;  // Before it began.
+         } else {
+           outcome = (*body)(*attempt);
+         }
          hand_over(Lane::kLoop, [this, run, epoch, number, id = std::move(attempt->key),
                                  outcome = std::move(outcome)]() mutable {
            operation_done(run, id, number, epoch, std::move(outcome));
@@ -517,6 +567,9 @@ void EngineImpl::operation_done(store::RunKey key, const std::string& id, std::u
       operation->attempt != attempt) {
     return;  // It had taken too long.
   }
+  if (stopping_ && !outcome.ok) {
+    return;  // It was asked to stop: it begins again elsewhere.
+  }
   if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
     outcome.ok = false;
     outcome.failure = {};
@@ -533,7 +586,7 @@ void EngineImpl::operation_done(store::RunKey key, const std::string& id, std::u
 // The body runs inside of the transaction that records it. Until that is over, the run's machine is
 // not touched here.
 void EngineImpl::begin_transaction(Slot& slot) {
-  if (slot.phase != Phase::kIdle || slot.transactions.empty()) {
+  if (slot.phase != Phase::kIdle || slot.transactions.empty() || stopping_) {
     return;
   }
   const std::string id = slot.transactions.front();
@@ -548,59 +601,92 @@ void EngineImpl::begin_transaction(Slot& slot) {
   turn.worker = slot.run->row().owner;
   turn.epoch = slot.run->row().epoch;
   turn.now_ms = env_->now_ms();
-  auto outcome = std::make_shared<ActivityOutcome>();
-  turn.inside = [this, run = slot.run, operation, outcome](
+  struct Attempt {
+    ActivityOutcome outcome;
+    bool is_recorded = false;  // In the machine; that cannot be taken back.
+    bool is_repeated = false;
+  };
+  auto attempt = std::make_shared<Attempt>();
+  turn.inside = [this, run = slot.run, operation, attempt](
                     void* native, store::CommitTurn& written) -> Result<void> {
-    *outcome = operation->transact(native);
-    if (outcome->ok && outcome->result.size() > options_.payload_bytes_max) {
-      outcome->ok = false;
-      outcome->failure.type = "PayloadTooLarge";
-      outcome->failure.message = "the result of transaction '" + operation->name + "' is too large";
-      outcome->failure.is_final = true;
+    if (attempt->is_recorded) {
+      attempt->is_repeated = true;
+      return make_error(ErrorCode::kInvalidState, "this transaction has to be tried again");
     }
-    if (!outcome->ok) {
-      return make_error(ErrorCode::kInvalidState, outcome->failure.message);
+    attempt->outcome = operation->transact(native);
+    ActivityOutcome& outcome = attempt->outcome;
+    if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
+      outcome.ok = false;
+      outcome.failure.type = "PayloadTooLarge";
+      outcome.failure.message = "the result of transaction '" + operation->name + "' is too large";
+      outcome.failure.is_final = true;
     }
-    Turn recorded = run->record_transaction(*operation, outcome->result, written.now_ms);
+    if (!outcome.ok) {
+      return make_error(ErrorCode::kInvalidArgument, outcome.failure.message);
+    }
+    Turn recorded = run->record_transaction(*operation, outcome.result, written.now_ms);
+    attempt->is_recorded = true;
     written.entries = std::move(recorded.commit.entries);
     written.consumed = std::move(recorded.commit.consumed);
     written.texts = recorded.texts;
     return {};
   };
-  submit<store::CommitTurn>(
-      std::move(turn), [this, run = slot.run, key = slot.run->key(), id, outcome](
-                           Result<void> result, store::CommitTurn& done) {
-        Slot* slot = find(key);
-        if (slot == nullptr || slot->phase != Phase::kCommitting ||
-            slot->run->row().epoch != done.epoch) {
-          return;
-        }
-        if (!result) {
-          // The machine may be ahead of the log: start from the log again.
-          report(result.error(), "a transaction of run '" + slot->run->row().id + "'");
-          slot->run->forget_operation(id);
-          slot->transactions.clear();
-          delayed_.push_back({back_off(), [this, key] {
-                                if (Slot* again = find(key);
-                                    again != nullptr && again->phase == Phase::kCommitting) {
-                                  read_again(*again);
+  submit<store::CommitTurn>(std::move(turn),
+                            [this, run = slot.run, key = slot.run->key(), id, attempt](
+                                Result<void> result, store::CommitTurn& done) {
+                              Slot* held = find(key);
+                              if (held == nullptr || held->phase != Phase::kCommitting ||
+                                  held->run->row().epoch != done.epoch) {
+                                return;
+                              }
+                              if (result && !done.refused) {
+                                if (done.committed) {
+                                  held->run->forget_operation(id);
                                 }
-                              }});
-          set_alarm();
-          return;
-        }
-        if (done.refused) {
-          slot->phase = Phase::kIdle;
-          slot->run->finish_attempt(*slot->run->find_operation(id), std::move(*outcome),
-                                    env_->now_ms(), env_->random());
-          process(*slot);
-          return;
-        }
-        if (done.committed) {
-          slot->run->forget_operation(id);
-        }
-        turn_done(key, {}, done);
-      });
+                                turn_done(key, {}, done);
+                                return;
+                              }
+                              transaction_failed(*held, id, result ? *done.refused : result.error(),
+                                                 attempt->outcome, attempt->is_repeated);
+                            });
+}
+
+// The machine may have an outcome that the log does not have: it starts again from the log then.
+// `is_repeated`: only because the batch was tried again, which this cannot be.
+void EngineImpl::transaction_failed(Slot& slot, const std::string& id, const Error& error,
+                                    ActivityOutcome outcome, bool is_repeated) {
+  Operation& operation = *slot.run->find_operation(id);
+  const std::int64_t now_ms = env_->now_ms();
+  if (!outcome.ok) {
+    slot.phase = Phase::kIdle;
+    slot.run->finish_attempt(operation, std::move(outcome), now_ms, env_->random());
+    process(slot);
+    return;
+  }
+  report(error, "transaction '" + operation.name + "' of run '" + slot.run->row().id + "'");
+  const bool is_own_fault = error.code == ErrorCode::kInvalidState ||
+                            error.code == ErrorCode::kLimitExceeded ||
+                            error.code == ErrorCode::kInvalidArgument;
+  if (is_own_fault && !is_repeated) {
+    ActivityOutcome failed;
+    failed.ok = false;
+    failed.failure.type =
+        error.code == ErrorCode::kLimitExceeded ? "PayloadTooLarge" : "TransactionEnded";
+    failed.failure.message = error.message;
+    failed.failure.is_final = true;
+    slot.run->finish_attempt(operation, std::move(failed), now_ms, env_->random());
+    read_again(slot);
+    return;
+  }
+  slot.run->forget_operation(id);
+  delayed_.push_back({back_off(), [this, key = slot.run->key(), epoch = slot.run->row().epoch] {
+                        Slot* again = find(key);
+                        if (again != nullptr && again->phase == Phase::kCommitting &&
+                            again->run->row().epoch == epoch) {
+                          read_again(*again);
+                        }
+                      }});
+  set_alarm();
 }
 
 }  // namespace pawl::engine

@@ -88,6 +88,9 @@ void EngineImpl::compensation_done(store::RunKey key, std::uint32_t position, st
   }
   Saga& saga = *slot->saga;
   saga.is_running = false;
+  if (stopping_ && !outcome.ok) {
+    return;  // It was asked to stop: it begins again elsewhere.
+  }
   const auto row = std::find_if(saga.rows.begin(), saga.rows.end(),
                                 [position](const auto& it) { return it.position == position; });
   const RetryPolicy& retry = activities_.find(row->name)->second.compensation_retry;

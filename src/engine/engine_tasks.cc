@@ -27,12 +27,13 @@ TaskOptions options_of(const store::TaskRow& row) {
 // One attempt of a task. Heartbeats go to the store by way of the loop.
 class EngineImpl::TaskAttempt final : public ActivityAttempt {
  public:
-  TaskAttempt(EngineImpl& engine, store::TaskKey key) : engine_(engine), key_(key) {}
+  TaskAttempt(EngineImpl& engine, store::TaskKey task) : engine_(engine), task_(task) {}
 
   bool heartbeat(std::string_view details) override {
-    engine_.post(Lane::kLoop, [engine = &engine_, key = key_, text = std::string(details)] {
-      engine->heartbeat_task(key, text);
-    });
+    engine_.post(Lane::kLoop,
+                 [engine = &engine_, task = task_, number = attempt, text = std::string(details)] {
+                   engine->heartbeat_task(task, number, text);
+                 });
     return !should_stop();
   }
   bool should_stop() const override { return stop_.load(); }
@@ -40,7 +41,7 @@ class EngineImpl::TaskAttempt final : public ActivityAttempt {
 
  private:
   EngineImpl& engine_;
-  store::TaskKey key_;
+  store::TaskKey task_;
   std::atomic<bool> stop_ = false;
 };
 
@@ -79,6 +80,9 @@ void EngineImpl::take_tasks() {
             run_task(i, std::move(row));
           }
           set_alarm();
+          if (queue.may_have_more) {
+            take_tasks();  // Something has come while these were taken.
+          }
         });
   }
 }
@@ -95,21 +99,27 @@ void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
   attempt->last_details = row.details;
   ++queues_[queue].running;
   count(counters_.tasks);
-  RunningTask& running = running_tasks_[key];
+  const std::uint32_t number = row.attempt;
+  RunningTask& running = running_tasks_[{key, number}];
   running.options = options_of(row);
   running.row = std::move(row);
   running.queue = queue;
   running.attempt = attempt;
-  post(Lane::kActivity, [this, key, body = type.body, attempt] {
-    ActivityOutcome outcome = body(*attempt);
-    hand_over(Lane::kLoop, [this, key, outcome = std::move(outcome)]() mutable {
-      task_done(key, std::move(outcome));
+  post(Lane::kActivity, [this, key, number, body = type.body, attempt] {
+    ActivityOutcome outcome;
+    if (attempt->should_stop()) {
+      outcome.ok = false;  // Before it began.
+    } else {
+      outcome = body(*attempt);
+    }
+    hand_over(Lane::kLoop, [this, key, number, outcome = std::move(outcome)]() mutable {
+      task_done(key, number, std::move(outcome));
     });
   });
 }
 
-void EngineImpl::task_done(store::TaskKey key, ActivityOutcome outcome) {
-  const auto found = running_tasks_.find(key);
+void EngineImpl::task_done(store::TaskKey key, std::uint32_t attempt, ActivityOutcome outcome) {
+  const auto found = running_tasks_.find({key, attempt});
   if (found == running_tasks_.end()) {
     return;
   }
@@ -118,6 +128,9 @@ void EngineImpl::task_done(store::TaskKey key, ActivityOutcome outcome) {
   Queue& queue = queues_[running.queue];
   --queue.running;
   queue.may_have_more = true;
+  if (stopping_ && !outcome.ok) {
+    return;  // It was asked to stop: whoever takes the task next begins again.
+  }
   if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
     outcome.ok = false;
     outcome.failure = {};
@@ -186,6 +199,13 @@ void EngineImpl::change_task(store::ChangeTask change) {
       std::move(change), [this](Result<void> result, store::ChangeTask& done) {
         if (!result) {
           report(result.error(), "recording what became of a task");
+          if (result.error().code == ErrorCode::kLimitExceeded && done.arrival) {
+            Failure failure;
+            failure.type = "PayloadTooLarge";
+            failure.message = result.error().message;
+            done.arrival->kind = static_cast<std::uint8_t>(replay::EntryKind::kTaskFailed);
+            done.arrival->payload = encode_failure(failure);
+          }
           auto again = std::make_shared<store::ChangeTask>(std::move(done));
           delayed_.push_back({back_off(), [this, again] { change_task(std::move(*again)); }});
           set_alarm();
@@ -219,8 +239,8 @@ void EngineImpl::change_task(store::ChangeTask change) {
       });
 }
 
-void EngineImpl::heartbeat_task(store::TaskKey key, std::string details) {
-  const auto found = running_tasks_.find(key);
+void EngineImpl::heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::string details) {
+  const auto found = running_tasks_.find({key, attempt});
   if (found == running_tasks_.end()) {
     return;
   }
@@ -242,8 +262,8 @@ void EngineImpl::heartbeat_task(store::TaskKey key, std::string details) {
   }
   task_due_ms_ = std::min(task_due_ms_, change.due_ms);
   submit<store::ChangeTask>(
-      std::move(change), [this, key](Result<void> result, store::ChangeTask& done) {
-        const auto again = running_tasks_.find(key);
+      std::move(change), [this, key, attempt](Result<void> result, store::ChangeTask& done) {
+        const auto again = running_tasks_.find({key, attempt});
         if (result && again != running_tasks_.end() && (!done.changed || done.cancel_requested)) {
           again->second.row.cancel_requested = done.cancel_requested;
           again->second.attempt->stop();
@@ -260,11 +280,12 @@ void EngineImpl::stop_tasks() {
 void EngineImpl::stop_task(RunningTask& task) { task.attempt->stop(); }
 
 void EngineImpl::look_at_due_tasks() {
+  task_due_ms_ = store::kNever;
   if (is_looking_at_tasks_) {
+    look_at_tasks_again_ = true;
     return;
   }
   is_looking_at_tasks_ = true;
-  task_due_ms_ = store::kNever;
   const std::int64_t now_ms = env_->now_ms();
   post(Lane::kReader, [this, now_ms] {
     std::int64_t next_due = store::kNever;
@@ -285,6 +306,9 @@ void EngineImpl::look_at_due_tasks() {
         task_due_ms_ = env_->now_ms() + 1;
       }
       set_alarm();
+      if (std::exchange(look_at_tasks_again_, false)) {
+        look_at_due_tasks();
+      }
     });
   });
 }
@@ -325,7 +349,8 @@ void EngineImpl::due_task(const store::TaskRow& row) {
         timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                         "' gave no sign of life for " + std::to_string(row.heartbeat_ms) + " ms");
   }
-  if (const auto running = running_tasks_.find(row.key); running != running_tasks_.end()) {
+  if (const auto running = running_tasks_.find({row.key, row.attempt});
+      running != running_tasks_.end()) {
     running->second.attempt->stop();
   }
   fail_task(row, options, failure, failure.is_final || !is_orphaned);

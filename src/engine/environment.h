@@ -45,7 +45,7 @@ class Environment {
   // which saves waking another one.
   virtual void hand_over(Lane lane, Job job) = 0;
   // From the loop only: has `job` run there once `at_ms` is reached. There is one alarm: a new one
-  // replaces it. store::kNever: none.
+  // replaces it, unless it is posted already. store::kNever: none.
   virtual void set_alarm(std::int64_t at_ms, Job job) = 0;
   // From outside of all lanes: returns true when the latch is set, false after `timeout_ms`
   // (negative: never) of this environment's time.

@@ -118,6 +118,7 @@ Result<void> Run::load(replay::Log log, std::string_view input) {
   info.definition_then = row_.definition;
   info.definition_now = definition_->fingerprint;
   committed_seq_ = log.last_seq();
+  has_children_ = committed_seq_ > 0;
   PAWL_TRY_ASSIGN(owned_machine_, replay::Machine::create(std::move(info), std::move(log)));
   machine_ = owned_machine_.get();
   definition_written_ =
@@ -193,8 +194,7 @@ void Run::put_all(std::vector<store::Arrival> arrivals) {
 }
 
 bool Run::has_work(std::int64_t now_ms) const {
-  if (!started_ || has_undelivered_ || !recorded_.empty() || !retry_rows_.empty() ||
-      !definition_written_) {
+  if (!started_ || has_undelivered_ || !recorded_.empty() || !retry_rows_.empty()) {
     return true;
   }
   return !not_given_.empty() && not_given_.begin()->first <= now_ms;
@@ -205,10 +205,13 @@ std::int64_t Run::next_due_ms(std::int64_t now_ms) const {
   if (const auto later = not_given_.upper_bound({now_ms, kNever}); later != not_given_.end()) {
     next = later->first;
   }
-  for (const auto* dues : {&retry_dues_, &limit_dues_}) {
-    next = dues->empty() ? next : std::min(next, dues->begin()->first);
+  for (const auto& [due_ms, id] : retry_dues_) {
+    if (operations_.find(id)->second.future != 0) {  // Else the code has not asked for it again.
+      next = std::min(next, due_ms);
+      break;
+    }
   }
-  return next;
+  return limit_dues_.empty() ? next : std::min(next, limit_dues_.begin()->first);
 }
 
 // --- Turns ---------------------------------------------------------------------------------------
@@ -239,8 +242,8 @@ Turn Run::take_turn(std::int64_t now_ms) {
     return turn;
   }
   add_batch(turn);
-  if (!definition_written_) {
-    // The whole of the log was replayed by this turn, and code and history agree.
+  if (!definition_written_ && machine_->has_replayed_all()) {
+    // Code and history agree.
     turn.commit.definition = definition_->fingerprint;
   }
   if (!turn.commit.ending) {
@@ -435,6 +438,7 @@ void Run::add_effects(replay::RecordId id, const replay::Entry& entry, store::Co
       break;
     }
     case EntryKind::kChildWorkflowInitiated: {
+      has_children_ = true;
       const Result<ChildOptions> decoded = decode_child_options(entry.extra);
       store::NewRun child;
       child.id = entry.name;
@@ -512,8 +516,29 @@ void Run::add_end(const replay::Entry& entry, store::CommitTurn& commit) {
 
 bool Run::is_quiet() const { return busy_operations_ == 0; }
 
+// Attempts of operations that the code, changed since, does not ask for any more.
+void Run::drop_orphaned_retries(std::int64_t now_ms, store::CommitTurn& commit) {
+  for (auto row = by_id_.lower_bound({store::kRetryOperation, ""}); row != by_id_.end(); ++row) {
+    const store::ArrivalKey key = row->second;
+    const auto found = operations_.find(row->first.second);
+    const bool is_wanted = found != operations_.end() && found->second.future != 0;
+    if (is_wanted || inbox_.at(key).due_ms > now_ms) {
+      continue;
+    }
+    commit.consumed.push_back(key);
+    if (found != operations_.end() && found->second.state == Operation::State::kWaiting) {
+      retry_dues_.erase({found->second.due_ms, found->second.id});
+      operations_.erase(found);
+    }
+  }
+}
+
 void Run::add_release(std::int64_t now_ms, store::CommitTurn& commit) {
-  if (!is_quiet() || (!retry_dues_.empty() && retry_dues_.begin()->first <= now_ms)) {
+  if (!is_quiet()) {
+    return;
+  }
+  drop_orphaned_retries(now_ms, commit);
+  if (!retry_dues_.empty() && retry_dues_.begin()->first <= now_ms) {
     return;
   }
   std::sort(commit.consumed.begin(), commit.consumed.end());
@@ -542,6 +567,7 @@ std::string Run::waiting_for() const {
     }
     text += name.empty() ? "" : " " + name;
   }
+  text.resize(std::min<std::size_t>(text.size(), 300));
   if (count > kShown) {
     text += " and " + std::to_string(count - kShown) + " more";
   }
@@ -577,7 +603,7 @@ Turn Run::refuse(std::int64_t now_ms) {
   store::Ending ending;
   ending.status = store::RunStatus::kFailed;
   const replay::Log& log = machine_->log();
-  for (replay::RecordId id = 0; id < log.loaded_count(); ++id) {
+  for (replay::RecordId id = 0; id < log.size() && log[id].seq <= committed_seq_; ++id) {
     if (log[id].kind == EntryKind::kCompensationRegistered) {
       ending.compensations.push_back(make_compensation(log, id, ending.compensations.size()));
     }
@@ -599,9 +625,6 @@ Turn Run::block(std::int64_t now_ms, std::string reason) const {
   turn.commit.release = true;
   turn.commit.status = store::RunStatus::kBlocked;
   turn.commit.reason = std::move(reason);
-  for (const auto& [key, arrival] : inbox_) {
-    turn.commit.kept.push_back(key);
-  }
   return turn;
 }
 

@@ -78,6 +78,8 @@ class Run final : public RunHost {
   // --- What reaches the run ---
   void put(store::Arrival arrival);
   void put_all(std::vector<store::Arrival> arrivals);
+  // Outcomes of operations wait to be recorded.
+  bool has_outcomes() const { return !recorded_.empty(); }
   // True if a turn would find something to do.
   bool has_work(std::int64_t now_ms) const;
   // When the first thing in memory that is not due yet will be.
@@ -94,6 +96,8 @@ class Run final : public RunHost {
   void committed(store::CommitTurn& commit);
   // True if no operation runs or is about to.
   bool is_quiet() const;
+  // False: it has started none.
+  bool may_have_children() const { return has_children_; }
 
   // --- Operations ---
   // Those to start now; they count as running.
@@ -129,6 +133,7 @@ class Run final : public RunHost {
   void add_batch(Turn& turn);
   void add_effects(replay::RecordId id, const replay::Entry& entry, store::CommitTurn& commit);
   void add_end(const replay::Entry& entry, store::CommitTurn& commit);
+  void drop_orphaned_retries(std::int64_t now_ms, store::CommitTurn& commit);
   void add_release(std::int64_t now_ms, store::CommitTurn& commit);
   void take_out(store::ArrivalKey key);
   void wait_until(Operation& operation, std::int64_t due_ms);
@@ -142,6 +147,7 @@ class Run final : public RunHost {
   std::unique_ptr<replay::Machine> owned_machine_;
   std::unique_ptr<Program> program_;
   bool started_ = false;
+  bool has_children_ = false;     // Started by this object; or it was loaded, then maybe.
   bool has_undelivered_ = false;  // A transaction's outcome is in the log, and not delivered.
   bool definition_written_ = true;
   std::uint64_t committed_seq_ = 0;

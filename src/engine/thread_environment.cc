@@ -184,10 +184,7 @@ void ThreadEnvironment::keep_time() {
     const std::int64_t now = now_ms();
     if (alarm_ms_ <= now) {
       alarm_ms_ = kNoAlarm;
-      Job job = std::move(alarm_job_);
-      lock.unlock();
-      post(Lane::kLoop, std::move(job));
-      lock.lock();
+      post(Lane::kLoop, std::move(alarm_job_));  // Under the lock: once replaced, it never comes.
       continue;
     }
     sleeping_until_ms_ = alarm_ms_;

@@ -904,6 +904,17 @@ std::vector<Location> Machine::orphaned() const {
   return places;
 }
 
+bool Machine::has_replayed_all() const {
+  for (RecordId id = 0; info_.matching == Matching::kStrict && id < log_.loaded_count(); ++id) {
+    const Record& record = log_[id];
+    if (record.is_command && !log_.branch(record.branch).forgotten && record.future == 0 &&
+        !record.skipped) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::size_t Machine::memory_bytes() const {
   return log_.memory_bytes() + awaits_.memory_bytes() + futures_.capacity() * sizeof(Future) +
          scopes_.capacity() * sizeof(scopes_[0]) + late_.capacity() * sizeof(RecordId);

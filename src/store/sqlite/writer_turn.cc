@@ -248,6 +248,9 @@ Result<void> Writer::recur(CommitTurn& turn, const Ending& ending, const RunHead
   NewRun next = *ending.next;
   next.id = row.id;
   next.parent = row.parent;
+  if (next.tags.empty()) {
+    PAWL_TRY_ASSIGN(next.tags, runs_.read_tags(run.key));
+  }
   PAWL_TRY_ASSIGN(const RunRow started, runs_.add(next, row.number + 1, run.chain, 0, turn.now_ms));
   for (const NewArrival& signal : ending.signals) {
     PAWL_TRY(inbox_.put(started.key, signal));
@@ -264,6 +267,8 @@ Result<void> Writer::release(CommitTurn& turn) {
   if (turn.status == RunStatus::kBlocked) {
     concerns_others_ = true;
     PAWL_TRY(runs_.set_reason(turn.run, turn.reason));
+  } else if (turn.status == RunStatus::kCompensating) {
+    wake_ms = turn.wake_ms;  // Nothing can be delivered to it any more.
   } else {
     PAWL_TRY_ASSIGN(const std::int64_t first_due_ms, inbox_.first_due(turn.run));
     if (first_due_ms <= turn.now_ms) {
