@@ -34,7 +34,7 @@ class Committer {
     std::vector<Result<void>> results;
   };
 
-  void flush();
+  void flush(bool is_last_act);
   void write(Batch& batch);
   void finish(Batch& batch);
 
@@ -43,6 +43,7 @@ class Committer {
   Batch pending_;
   bool flush_posted_ = false;
   bool in_flight_ = false;
+  std::size_t last_batch_ = 0;
   std::atomic<std::uint64_t> batches_ = 0;
 };
 

@@ -15,7 +15,8 @@ constexpr std::int64_t kSleepMsMax = 3'600'000;
 // and one for long reads.
 constexpr std::size_t kSpareThreads = 3;
 
-// True in a job of a strand that is followed by another one of its batch.
+// In a job of a strand: that it is one, and that another one of its batch follows.
+thread_local bool in_strand = false;
 thread_local bool more_in_batch = false;
 
 }  // namespace
@@ -88,7 +89,9 @@ void ThreadEnvironment::add(Lane lane, Job job, bool is_last_act) {
     strand.scheduled = true;
     ready_.push_back(static_cast<std::size_t>(lane));
   }
-  if (!is_last_act || !nothing_else) {
+  // A lone activity that comes from the end of a batch is left to this thread, which is soon free.
+  const bool is_mine = is_last_act || (lane == Lane::kActivity && in_strand && !more_in_batch);
+  if (!is_mine || !nothing_else) {
     wake_one();
   }
 }
@@ -152,6 +155,7 @@ void ThreadEnvironment::run_strand(std::unique_lock<std::mutex>& lock, Strand& s
   std::deque<Job> batch;
   batch.swap(strand.jobs);
   lock.unlock();
+  in_strand = true;
   while (!batch.empty()) {
     Job job = std::move(batch.front());
     batch.pop_front();
@@ -159,6 +163,7 @@ void ThreadEnvironment::run_strand(std::unique_lock<std::mutex>& lock, Strand& s
     job();
   }
   more_in_batch = false;
+  in_strand = false;
   lock.lock();
   if (strand.jobs.empty()) {
     strand.scheduled = false;
