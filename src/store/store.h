@@ -138,7 +138,8 @@ struct CommitTurn {
   std::optional<Ending> ending;
   // Gives the run back, waiting or blocked; `wake_ms` at the latest wakes it (kBlocked: never), and
   // is set to when something in the inbox does so before. Not done, and said so, if something in
-  // the inbox is due that the turn has not consumed; a blocked run does not mind.
+  // the inbox is due that the turn has not consumed; one that is blocked or
+  // compensates does not mind.
   bool release = false;
   RunStatus status = RunStatus::kRunning;
   std::string waiting_for;

@@ -591,7 +591,9 @@ void Model::run(CommitTurn& op) {
     return;
   }
   std::int64_t wake_ms = kNever;
-  if (op.status != RunStatus::kBlocked) {
+  if (op.status == RunStatus::kCompensating) {
+    wake_ms = op.wake_ms;
+  } else if (op.status != RunStatus::kBlocked) {
     wake_ms = op.wake_ms;
     for (const auto& [arrival, kept] : run.inbox) {
       if (!kept && arrival.due_ms <= op.now_ms) {

@@ -567,7 +567,7 @@ TEST(StoreModel, AStoreDoesWhatTheModelDoes) {
   constexpr int kRounds = 250;
   const char* const given = std::getenv("PAWL_STORE_SEED");
   const char* const count = std::getenv("PAWL_STORE_SERIES");
-  const int series = given != nullptr ? 1 : count != nullptr ? std::atoi(count) : 40;
+  const int series = count != nullptr ? std::atoi(count) : given != nullptr ? 1 : 40;
   const std::uint64_t first =
       given != nullptr ? std::strtoull(given, nullptr, 10) : std::uint64_t{std::random_device()()};
   for (int i = 0; i < series && !HasFailure(); ++i) {
