@@ -1,0 +1,109 @@
+// FaultyStore: a store in front of another one, where a test can step in: refuse a batch, count
+// what is asked for, or have something happen in between.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/store.h"
+
+namespace pawl::engine {
+
+class FaultyStore final : public store::Store {
+ public:
+  explicit FaultyStore(std::shared_ptr<store::Store> inner) : inner_(std::move(inner)) {}
+
+  // An error is the batch's: nothing of it is done.
+  std::function<Result<void>(std::span<store::Op> ops)> before_apply;
+  std::function<void(std::span<store::Op> ops)> after_apply;
+  // What was read is on its way.
+  std::function<void()> after_read_inbox_of;
+
+  Result<void> apply(std::span<store::Op> ops) override {
+    if (before_apply) {
+      PAWL_TRY(before_apply(ops));
+    }
+    Result<void> applied = inner_->apply(ops);
+    if (after_apply) {
+      after_apply(ops);
+    }
+    return applied;
+  }
+  Result<std::vector<store::Arrival>> read_inbox_of(store::RunKey run) override {
+    Result<std::vector<store::Arrival>> inbox = inner_->read_inbox_of(run);
+    if (after_read_inbox_of) {
+      after_read_inbox_of();
+    }
+    return inbox;
+  }
+
+  // --- As they are ---
+  using Visit = std::function<Result<void>(const replay::Entry&)>;
+
+  Result<store::WorkerKey> add_worker(const store::WorkerInfo& info) override {
+    return inner_->add_worker(info);
+  }
+  Result<void> remove_worker(store::WorkerKey worker, std::int64_t now_ms) override {
+    return inner_->remove_worker(worker, now_ms);
+  }
+  Result<std::int64_t> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
+    return inner_->free_expired(self, now_ms);
+  }
+  Result<std::optional<store::RunRow>> find_run(store::RunKey run) override {
+    return inner_->find_run(run);
+  }
+  Result<std::optional<store::RunRow>> find_run(std::string_view id,
+                                                std::optional<std::uint32_t> number) override {
+    return inner_->find_run(id, number);
+  }
+  Result<std::string> read_input(store::RunKey run) override { return inner_->read_input(run); }
+  Result<std::vector<store::Tag>> read_tags(store::RunKey run) override {
+    return inner_->read_tags(run);
+  }
+  Result<std::string> read_reason(store::RunKey run) override { return inner_->read_reason(run); }
+  Result<void> read_log(store::RunKey run, std::uint64_t from_seq, const Visit& visit) override {
+    return inner_->read_log(run, from_seq, visit);
+  }
+  Result<void> read_last(store::RunKey run, const Visit& visit) override {
+    return inner_->read_last(run, visit);
+  }
+  Result<void> read_forgotten(store::RunKey run, const Visit& visit) override {
+    return inner_->read_forgotten(run, visit);
+  }
+  Result<std::vector<store::Arrival>> read_inbox(store::WorkerKey worker,
+                                                 store::ArrivalKey after) override {
+    return inner_->read_inbox(worker, after);
+  }
+  Result<std::vector<store::CompensationRow>> read_compensations(store::RunKey run) override {
+    return inner_->read_compensations(run);
+  }
+  Result<std::vector<std::string>> read_promises(store::RunKey run) override {
+    return inner_->read_promises(run);
+  }
+  Result<std::vector<store::TaskRow>> read_tasks(store::RunKey run) override {
+    return inner_->read_tasks(run);
+  }
+  Result<std::vector<store::RunRow>> read_children(store::RunKey run) override {
+    return inner_->read_children(run);
+  }
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
+    return inner_->next_wake(kinds);
+  }
+  Result<std::vector<store::TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
+                                                std::int64_t* next_due) override {
+    return inner_->due_tasks(now_ms, limit, next_due);
+  }
+  void watch(std::function<void()> on_change) override { inner_->watch(std::move(on_change)); }
+
+ private:
+  std::shared_ptr<store::Store> inner_;
+};
+
+}  // namespace pawl::engine
