@@ -94,6 +94,14 @@ fuzz-one:
 mutants: deps  ## Break the core on purpose, one change at a time, and see the tests notice
 	@python3 tests/mutants/run.py --jobs $(JOBS)
 
+.PHONY: crash
+crash: deps  ## Kill a process at each boundary of the reference workflows, also twice, and let writes fail
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS) --target crash_host
+	@tests/crash/boundaries.py build/bin/crash_host --jobs $(JOBS)
+	@tests/crash/boundaries.py build/bin/crash_host --jobs $(JOBS) --twice 300
+	@tests/crash/boundaries.py build/bin/crash_host --jobs $(JOBS) --errors 300
+
 .PHONY: clean
 clean:  ## Remove all build directories
 	rm -rf build build-release build-asan build-tsan build-fuzz build-mutants
