@@ -371,7 +371,7 @@ void EngineImpl::beat() {
 
 // Others have taken all that was held here: start afresh under a new number.
 void EngineImpl::declared_dead() {
-  if (is_registering_) {
+  if (is_registering_ || stopping_) {
     return;
   }
   is_registering_ = true;

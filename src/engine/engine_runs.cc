@@ -70,6 +70,12 @@ void EngineImpl::claim_soon() {
 }
 
 void EngineImpl::claim(store::ClaimDue& due) {
+  if (!due.known) {
+    if (due.worker == worker_) {
+      declared_dead();
+    }
+    return;
+  }
   for (store::Claim& claimed : due.claims) {
     take_over(claimed);
   }

@@ -74,6 +74,13 @@ void EngineImpl::take_tasks() {
             set_alarm();
             return;
           }
+          if (!done.known) {
+            queue.may_have_more = true;
+            if (done.worker == worker_) {
+              declared_dead();
+            }
+            return;
+          }
           queue.may_have_more = queue.may_have_more || done.taken.size() == done.limit;
           for (store::TaskRow& row : done.taken) {
             task_due_ms_ = std::min(task_due_ms_, row.due_ms);

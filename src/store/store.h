@@ -76,6 +76,7 @@ struct ClaimDue {
   std::size_t limit = 0;
   std::int64_t now_ms = 0;
 
+  bool known = true;          // False: the worker was declared dead, as in Heartbeat.
   std::vector<Claim> claims;  // All claimed.
 };
 
@@ -219,6 +220,7 @@ struct TakeTasks {
   std::size_t limit = 0;
   std::int64_t now_ms = 0;
 
+  bool known = true;  // As in ClaimDue.
   // With the attempt that starts now, due when its time, or that for its first heartbeat, is over.
   std::vector<TaskRow> taken;
 };

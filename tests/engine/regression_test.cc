@@ -634,9 +634,6 @@ TEST(Regression, WorkersThatCameLaterAndDiedAreNoticed) {
   {
     Node other(disk, sim(2), definitions);
     other.env->advance(5000);
-    other.start("unknown", "for anyone");  // The survivor hears of this.
-    other.env->run_ready();
-    survivor.env->run_ready();
     other.start("w", "r");
     while (!other.has("r")) {
       ASSERT_TRUE(other.env->step());
@@ -648,6 +645,25 @@ TEST(Regression, WorkersThatCameLaterAndDiedAreNoticed) {
   survivor.env->advance(60'000);
   EXPECT_EQ(*count, 1);
   EXPECT_EQ(survivor.row("r").status, RunStatus::kCompleted);
+}
+
+// One that others had declared dead asked for runs again and again, and got none.
+TEST(Regression, AWorkerThatWasDeclaredDeadComesBack) {
+  Disk disk;
+  auto count = std::make_shared<int>(0);
+  const std::vector<Definition> definitions = {
+      step_workflow("w", {run_step("op", counts(count)), plain_step(CommandKind::kTimer, "", 10)})};
+  Node slow(disk, sim(1), definitions);
+  slow.start("w", "r");
+  slow.env->run_ready();
+  ASSERT_EQ(*count, 1);
+  {
+    Node fast(disk, sim(2), {});
+    fast.env->advance(100'000);  // Its clock is ahead: the lease of the slow one is over.
+  }
+  slow.env->advance(1000);
+  EXPECT_EQ(slow.row("r").status, RunStatus::kCompleted);
+  EXPECT_LT(slow.engine->figures().batches, 100U);
 }
 
 // Every run of a burst of starts was claimed, however many.

@@ -82,6 +82,7 @@ Result<WorkerKey> Writer::add_worker(const WorkerInfo& info,
     return lock(worker) ? workers_.mark_locked(worker) : Result<void>();
   }));
   own_workers_.insert(worker);
+  concerns_others_ = true;  // They will have to look after it.
   return worker;
 }
 

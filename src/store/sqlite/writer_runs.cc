@@ -109,6 +109,7 @@ Result<void> Writer::run(Claim& op) {
 Result<void> Writer::run(ClaimDue& op) {
   op.claims.clear();
   PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
+  op.known = is_alive;
   if (!is_alive) {
     return {};
   }

@@ -9,6 +9,7 @@ namespace pawl::store {
 Result<void> Writer::run(TakeTasks& op) {
   op.taken.clear();
   PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
+  op.known = is_alive;
   if (is_alive) {
     PAWL_TRY_ASSIGN(op.taken, tasks_.take(op.queue, op.types, op.worker, op.limit, op.now_ms));
   }
