@@ -65,6 +65,12 @@ Error to_error(store::SendOutcome outcome, const std::string& id, const std::str
   return make_error(ErrorCode::kInvalidState, "unexpected outcome");
 }
 
+// Errors of the store that are worth another try.
+bool may_go_away(ErrorCode code) {
+  return code == ErrorCode::kStoreBusy || code == ErrorCode::kStoreFull ||
+         code == ErrorCode::kStoreIo || code == ErrorCode::kUnknownOutcome;
+}
+
 Error stopped() { return make_error(ErrorCode::kClosed, "the engine has been stopped"); }
 
 }  // namespace
@@ -174,6 +180,7 @@ void EngineImpl::stop() {
     stop_tasks();
   });
   env_->wait(stopped_, -1);
+  store_->watch({});  // A wait() may have begun to watch meanwhile.
   if (worker_ != 0) {
     const Result<void> removed = store_->remove_worker(worker_, env_->now_ms());
     if (!removed) {
@@ -309,16 +316,16 @@ void EngineImpl::look_for_changes() {
   if (stopping_) {
     return;
   }
+  check_waiters();
+  if (!started_) {
+    return;  // A client: what is to be done is for others.
+  }
   claim_soon();
   for (Queue& queue : queues_) {
     queue.may_have_more = true;
   }
   take_tasks();
   look_at_due_tasks();
-  check_waiters();
-  if (!started_) {
-    return;
-  }
   // It may be that a worker has come, and will have to be looked after.
   if (env_->now_ms() - swept_ms_ >= options_.lease_ms) {
     sweep();
@@ -727,6 +734,11 @@ void EngineImpl::wait(std::string run_id, Callback<RunOutcome> done) {
       done(stopped());
       return;
     }
+    if (!started_ && !is_watching_) {
+      // Whoever works tells of the end of the run; one that works watches from its start.
+      is_watching_ = true;
+      store_->watch([this] { on_change(); });
+    }
     // Registered before looking, so that an end in between is not missed. One that is held here
     // ends here, or its loss is noticed.
     waiters_[run_id].push_back(done);
@@ -785,7 +797,7 @@ void EngineImpl::look_for_ends(std::vector<std::string> ids) {
       for (const auto& [id, outcome] : found) {
         if (outcome && *outcome) {
           tell_waiters(id, **outcome);
-        } else if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
+        } else if (!outcome && !may_go_away(outcome.error().code)) {
           tell_waiters(id, outcome.error());
         } else if (!outcome) {
           report(outcome.error(), "looking for the end of run '" + id + "'");

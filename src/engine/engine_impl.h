@@ -201,6 +201,7 @@ class EngineImpl final : public Engine {
   std::atomic<bool> change_posted_ = false;
   std::atomic<bool> finish_posted_ = false;
   bool started_ = false;
+  bool is_watching_ = false;  // Without having been started.
   bool stopping_ = false;
   Latch stopped_;
   store::WorkerKey worker_ = 0;

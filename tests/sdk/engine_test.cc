@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -370,6 +371,22 @@ TEST(Threads, ManyRunsAtOnce) {
   for (const auto& run : runs) {
     EXPECT_EQ(run.result(), 285);
   }
+}
+
+// One that only calls hears of what others do, too.
+TEST(Threads, AClientWaitsForWhatAnotherEngineDoes) {
+  TempDir dir;
+  Engine worker(dir.url(), everything());
+  Engine client(dir.url(), everything(), {.work = false});
+  const auto run = client.start<std::string>("waits", "w");
+  const std::jthread later([&] {
+    while (run.status() != Status::kWaiting) {
+      std::this_thread::sleep_for(1ms);
+    }
+    std::this_thread::sleep_for(20ms);
+    worker.get("w").signal("go", "went");
+  });
+  EXPECT_EQ(run.result_for(10s), "went");
 }
 
 TEST(Threads, AnotherEngineGoesOn) {
