@@ -76,12 +76,12 @@ std::string shown(std::optional<double> value) {
 }
 
 void print_row(const workloads::Figure& figure) {
-  std::printf("%-4s %-36s %10s %10s %9s %9s %10s %7s  %s\n", figure.workload.c_str(),
-              figure.variant.c_str(), shown(figure.steps_s).c_str(), shown(figure.secs).c_str(),
-              shown(figure.p50_ms).c_str(), shown(figure.p99_ms).c_str(),
-              shown(figure.raw).c_str(), shown(figure.ratio).c_str(),
-              figure.bar.empty() ? ""
-                                 : ((figure.is_met ? "met: " : "NOT MET: ") + figure.bar).c_str());
+  std::printf(
+      "%-4s %-36s %10s %10s %9s %9s %10s %7s  %s\n", figure.workload.c_str(),
+      figure.variant.c_str(), shown(figure.steps_s).c_str(), shown(figure.secs).c_str(),
+      shown(figure.p50_ms).c_str(), shown(figure.p99_ms).c_str(), shown(figure.raw).c_str(),
+      shown(figure.ratio).c_str(),
+      figure.bar.empty() ? "" : ((figure.is_met ? "met: " : "NOT MET: ") + figure.bar).c_str());
   std::string more;
   for (const auto& [name, value] : figure.more) {
     more += (more.empty() ? "     " : ", ") + name + " " + shown(value);
@@ -119,7 +119,8 @@ std::shared_ptr<BenchArguments> add_bench_command(CLI::App& app) {
       "  pawl bench --workload w1 --concurrency 128\n"
       "  pawl bench --workload w2,w3 -o jsonl\n"
       "  pawl bench --store 'sqlite:/fast/bench.db?durability=process'\n"
-      "\nsteps_s, secs: the figure. raw: what the store alone needs for the same rows, in the same\n"
+      "\nsteps_s, secs: the figure. raw: what the store alone needs for the same rows, in the "
+      "same\n"
       "unit. ratio: figure / raw. Exit code 1 if a bar is not met.");
   return arguments;
 }

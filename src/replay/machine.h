@@ -207,8 +207,8 @@ class Machine {
   std::vector<Location> waiting() const;
   // Places of recorded commands that the code did not ask for, in order. Nothing in `strict`.
   std::vector<Location> orphaned() const;
-  // True if the code has asked for all that was loaded: code and history agree so far. Always, where
-  // commands may be left over.
+  // True if the code has asked for all that was loaded: code and history agree so far. Always,
+  // where commands may be left over.
   bool has_replayed_all() const;
   // Matched commands whose input is not the recorded one.
   const std::vector<RecordId>& changed_inputs() const { return changed_inputs_; }

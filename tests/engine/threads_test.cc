@@ -164,10 +164,10 @@ TEST(Threads, StopsInTheMiddleAndGoesOn) {
 
 TEST(ThreadEnvironment, RunsSerialLanesInOrder) {
   constexpr int kJobs = 2000;
-  const auto environment = make_thread_environment({.activities = 4});
   std::vector<int> order;  // Touched on the loop only.
   Latch done;
   std::atomic<int> activities = 0;
+  const auto environment = make_thread_environment({.activities = 4});  // Last: it ends first.
   for (int i = 0; i < kJobs; ++i) {
     environment->post(Lane::kLoop, [&, i] {
       order.push_back(i);
@@ -184,10 +184,11 @@ TEST(ThreadEnvironment, RunsSerialLanesInOrder) {
 }
 
 TEST(ThreadEnvironment, HandsOverInCircles) {
-  const auto environment = make_thread_environment({.activities = 2});
   Latch done;
   std::atomic<int> left = 5000;
-  std::function<void()> on_loop = [&] {
+  std::function<void()> on_loop;
+  const auto environment = make_thread_environment({.activities = 2});
+  on_loop = [&] {
     environment->hand_over(Lane::kActivity, [&] {
       environment->hand_over(Lane::kLoop, [&] {
         if (--left == 0) {
@@ -203,8 +204,8 @@ TEST(ThreadEnvironment, HandsOverInCircles) {
 }
 
 TEST(ThreadEnvironment, AlarmsGoOff) {
-  const auto environment = make_thread_environment();
   Latch rang;
+  const auto environment = make_thread_environment();
   environment->set_alarm(environment->now_ms() + 3'600'000, [] { FAIL() << "replaced"; });
   environment->set_alarm(environment->now_ms() + 5, [&] { rang.set(); });
   EXPECT_TRUE(environment->wait(rang, 60'000));
@@ -213,9 +214,9 @@ TEST(ThreadEnvironment, AlarmsGoOff) {
 }
 
 TEST(ThreadEnvironment, BlockedActivitiesDoNotHoldUpTheLoop) {
-  const auto environment = make_thread_environment({.activities = 2});
   Latch release;
   Latch looped;
+  const auto environment = make_thread_environment({.activities = 2});
   for (int i = 0; i < 10; ++i) {
     environment->post(Lane::kActivity, [&] { environment->wait(release, 60'000); });
   }
