@@ -22,16 +22,6 @@ using std::chrono::milliseconds;
 std::string notes_path;
 int notes_file = -1;
 
-// One write: lines of several threads and processes do not mix.
-void note(const Activity& activity) {
-  const std::string line = activity.run_id() + " " + activity.name() + " " + activity.key() + " " +
-                           std::to_string(activity.attempt()) + "\n";
-  if (notes_file >= 0 &&
-      ::write(notes_file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    std::abort();
-  }
-}
-
 std::string outside_file(std::string_view name) { return notes_path + "." + std::string(name); }
 
 void wait_a_moment() { std::this_thread::sleep_for(milliseconds(1)); }
@@ -839,6 +829,16 @@ void note_attempts_in(const std::string& path) {
   notes_file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (notes_file < 0) {
     throw std::runtime_error("cannot open " + path);
+  }
+}
+
+// One write: lines of several threads and processes do not mix.
+void note(const Activity& activity) {
+  const std::string line = activity.run_id() + " " + activity.name() + " " + activity.key() + " " +
+                           std::to_string(activity.attempt()) + "\n";
+  if (notes_file >= 0 &&
+      ::write(notes_file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    std::abort();
   }
 }
 

@@ -41,6 +41,7 @@ EngineOptions engine_options();
 // Every attempt of an activity is noted by a line "run name key attempt" at the end of this file;
 // other files for the outside lie in its directory. Called once, before there is an engine.
 void note_attempts_in(const std::string& path);
+void note(const Activity& activity);
 
 // How a run ended, as JSON.
 std::string outcome_of(const Handle& handle);
