@@ -456,19 +456,21 @@ TEST(LocalChangeHub, TellsAllStoresButTheOneThatCommitted) {
   apply(*a, op);
   EXPECT_EQ(told_a, 0);
   EXPECT_EQ(told_b, 1);
-  // What concerns nobody else is not told.
+  // Somebody will have to look after a new worker.
   const WorkerKey worker = value(a->add_worker({"worker", kNever, 0}));
+  EXPECT_EQ(told_b, 2);
+  // What concerns nobody else is not told.
   op.run = new_run("mine");
   op.owner = worker;
   const RunRow run = apply(*a, op).row;
-  EXPECT_EQ(told_b, 1);
+  EXPECT_EQ(told_b, 2);
   CommitTurn turn;
   turn.run = run.key;
   turn.worker = worker;
   turn.epoch = run.epoch;
   turn.entries = {entry(1)};
   apply(*a, turn);
-  EXPECT_EQ(told_b, 1);
+  EXPECT_EQ(told_b, 2);
   Terminate kill;
   kill.run_id = "mine";
   apply(*b, kill);
@@ -477,7 +479,7 @@ TEST(LocalChangeHub, TellsAllStoresButTheOneThatCommitted) {
   apply(*a, op);
   kill.run_id = "order";
   apply(*a, kill);
-  EXPECT_EQ(told_b, 1);
+  EXPECT_EQ(told_b, 2);
   EXPECT_FALSE(std::filesystem::exists(dir.file("a.db-notify")));
 }
 
