@@ -2,7 +2,7 @@
 """Kills the process of each reference workflow at each of its boundaries, and looks whether anything is lost.
 
 A boundary is a write, sync, truncation or deletion of SQLite's (tests/faults). For each workflow: one run that nobody
-disturbs gives the result and the number of boundaries; then, for each boundary, a fresh database, a process that is
+disturbs gives the log and the number of boundaries; then, for each boundary, a fresh database, a process that is
 killed there, and another one that goes on. What must hold then is in check_killed() and check_end().
 
   boundaries.py HOST                      every boundary of every workflow
@@ -76,9 +76,10 @@ class Process:
 class Workflow:
     def __init__(self, number, line):
         self.number = number
-        self.name = line.removesuffix(" *")
-        self.is_regular = not line.endswith(" *")
-        self.result = None
+        told = json.loads(line)
+        self.name = told["name"]
+        self.is_regular = told["isRegular"]
+        self.result = told["expected"]
         self.final = None
         self.boundaries = 0
 
@@ -115,7 +116,6 @@ class Driver:
     def measure(self, workflow):
         folder = self.fresh_folder(workflow)
         process = Process(self.host, folder, workflow.number, 1)
-        workflow.result = process.read("result")
         workflow.final = workflow.summary(process.read("final"))
         workflow.boundaries = int(process.said["boundaries"])
         self.check_end(workflow, [process])
@@ -245,7 +245,10 @@ def main():
     if not chosen:
         sys.exit(f"no workflow is called {options.only!r}")
     for workflow in chosen:
-        driver.measure(workflow)
+        try:
+            driver.measure(workflow)
+        except Failed as failure:
+            sys.exit(f"FAILED {workflow.name}, which nobody disturbed: {failure}")
 
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     if options.at:

@@ -1,10 +1,10 @@
 // A process that may be killed: it runs one reference workflow on a database, plays the outside
 // world for it, and says how it went. Whoever starts it again on the same database goes on with it.
 //
-//   crash_host list                              names of the workflows, one per line
-//   crash_host make DB                           makes an empty database
-//   crash_host dump DB WORKFLOW                  what is in a database, as JSON; works on a copy
-//   crash_host play DB NOTES WORKFLOW [RELEASE]  WORKFLOW counts from 0
+//   crash_host list                              the workflows: name, isRegular, expected; JSON,
+//   one per line crash_host make DB                           makes an empty database crash_host
+//   dump DB WORKFLOW                  what is in a database, as JSON; works on a copy crash_host
+//   play DB NOTES WORKFLOW [RELEASE]  WORKFLOW counts from 0
 //
 // What `play` says, a line at a time:
 //
@@ -112,7 +112,7 @@ void play(const std::string& path, const std::string& notes, const Reference& re
       if (reference.play) {
         reference.play(engine);
       }
-      return outcome_of(handle) + " " + (reference.look ? reference.look(engine) : "");
+      return outcome_of(handle) + (reference.look ? reference.look(engine) : "");
     });
     say("result " + nlohmann::json(result).dump());
   }
@@ -137,7 +137,9 @@ int run(const std::vector<std::string>& args) {
   };
   if (command == "list") {
     for (const Reference& each : references()) {
-      say(each.name + (each.is_regular ? "" : " *"));
+      say(nlohmann::json{
+          {"name", each.name}, {"isRegular", each.is_regular}, {"expected", each.expected}}
+              .dump());
     }
   } else if (command == "make") {
     make(args.at(1));

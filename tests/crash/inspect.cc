@@ -238,6 +238,13 @@ json inspect(const std::string& path, const std::vector<std::string>& ids, bool 
     }
   }
   whole["accounts"] = read_accounts(path);
+  int sum = 0;
+  for (const auto& [name, balance] : whole["accounts"].items()) {
+    sum += balance.get<int>();
+  }
+  if (!whole["accounts"].empty() && sum != 100) {
+    whole["problems"].push_back("the accounts hold " + std::to_string(sum) + ", not 100");
+  }
   return whole;
 }
 

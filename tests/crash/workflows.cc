@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -596,7 +597,7 @@ std::string look_at_children(Engine& engine) {
     if (std::string_view(id) == "children/abandon") {
       send(engine, id, "finish", "by the outside", "finish");
     }
-    result += outcome_of(engine.get<std::string>(id)) + " ";
+    result += outcome_of(engine.get<std::string>(id));
   }
   return result;
 }
@@ -615,6 +616,45 @@ Handle start_talking(Engine& engine) {
   } catch (const AlreadyExists&) {
   }
   return handle;
+}
+
+// As outcome_of() writes it.
+std::string completed(const std::string& result) {
+  return nlohmann::json{{"status", "completed"}, {"result", result}}.dump();
+}
+std::string failed(const std::string& type, const std::string& message) {
+  return nlohmann::json{{"status", "failed"}, {"type", type}, {"message", message}}.dump();
+}
+std::string cancelled(const std::string& reason) {
+  return nlohmann::json{{"status", "cancelled"}, {"reason", reason}}.dump();
+}
+
+std::map<std::string, std::string> make_expected() {
+  return {
+      {"operations", completed("sum 10 6")},
+      {"retries", completed(R"(3 Finalno{"why":7} Own2 in time)")},
+      {"tasks", completed("plain 8 Refused")},
+      {"limits", completed("6 loud loud Timeout Timeout cancelled cancelled")},
+      {"transfer", completed("Broke 61 2")},
+      {"timers", completed("slept cancelled")},
+      {"signals", completed("timed out 0 7 14 extra the extra")},
+      {"mailbox", completed("for me first second")},
+      {"promises", completed("41 resolved Refused by me timed out")},
+      {"children", completed("3 ChildBroke on purpose AlreadyExists") + cancelled("") +
+                       completed("told by the outside") +
+                       failed("Terminated", "the parent of this run ended")},
+      {"cancelling", completed("went on, enough cleaned, is cancelled")},
+      {"failing saga", failed("std::runtime_error", "no luck")},
+      {"cancelled saga", cancelled("changed my mind")},
+      {"broken saga", failed("std::runtime_error", "no badly")},
+      {"counting", completed("46 9")},
+      {"recurring", completed("abcd 4")},
+      {"states", completed("2 clear done")},
+      {"releases", completed("8")},
+      {"structure", completed("12 22 12 102 2 4 11 7 late")},
+      {"identity", completed("same same same same same same")},
+      {"talking", completed("got 1 got 2 bye") + completed("3")},
+  };
 }
 
 std::vector<Reference> make_references() {
@@ -721,6 +761,10 @@ std::vector<Reference> make_references() {
        .other_ids = {"answerer"},
        .start = start_talking,
        .look = [](Engine& engine) { return outcome_of(engine.get<std::string>("answerer")); }});
+  const std::map<std::string, std::string> expected = make_expected();
+  for (Reference& reference : all) {
+    reference.expected = expected.at(reference.name);
+  }
   return all;
 }
 

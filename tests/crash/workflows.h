@@ -26,6 +26,7 @@ struct Reference {
   std::function<void(Engine& engine)> play = {};
   // After its end; part of the result.
   std::function<std::string(Engine& engine)> look = {};
+  std::string expected = {};  // How it ends, and what is looked at.
   // Commands are the same, whenever the process dies.
   bool is_regular = true;
 };
