@@ -165,6 +165,32 @@ TEST(SqliteFile, OfANewerPawlIsRefused) {
   EXPECT_THAT(error.message, HasSubstr("newer Pawl (schema 99"));
 }
 
+TEST(SqliteFile, WithASchemaThatCannotBeIsDamaged) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  ASSERT_TRUE(open_sqlite(at(path)).has_value());
+  run_sql(path, "PRAGMA user_version = -2");
+  const Error error = error_of(at(path));
+  EXPECT_EQ(error.code, ErrorCode::kStoreCorrupt);
+  EXPECT_THAT(error.message, HasSubstr("schema -2"));
+}
+
+TEST(SqliteFile, WithAnEmptyUuidIsRead) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  {
+    const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+    StartRun start;
+    start.run = new_run("a");
+    apply(*store, start);
+  }
+  run_sql(path, "UPDATE pawl_run SET uuid = x''");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  const auto row = value(store->find_run("a", std::nullopt));
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->uuid, Uuid());
+}
+
 TEST(SqliteFile, ThatCannotBeOpenedSaysWhy) {
   const TempDir dir;
   std::filesystem::create_directory(dir.file("folder"));

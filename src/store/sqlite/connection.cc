@@ -244,7 +244,8 @@ bool Query::is_blob(int column) const {
 Uuid Query::as_uuid(int column) const {
   Uuid value;
   const std::string_view bytes = as_bytes(column);
-  std::memcpy(value.bytes.data(), bytes.data(), std::min(bytes.size(), value.bytes.size()));
+  // A damaged one may be of any length; without bytes there is no address.
+  std::copy_n(bytes.begin(), std::min(bytes.size(), value.bytes.size()), value.bytes.begin());
   return value;
 }
 

@@ -241,6 +241,11 @@ Result<FileState> inspect(Connection& connection) {
                : id.error();
   }
   PAWL_TRY_ASSIGN(state.version, connection.query_integer("PRAGMA user_version"));
+  if (state.version < 0) {
+    return make_error(ErrorCode::kStoreCorrupt, "'" + connection.path() + "' has the schema " +
+                                                    std::to_string(state.version) +
+                                                    ", which there cannot be; restore a copy");
+  }
   PAWL_TRY_ASSIGN(const std::int64_t tables,
                   connection.query_integer("SELECT count(*) FROM sqlite_schema"));
   state.is_empty = tables == 0;
