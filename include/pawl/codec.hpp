@@ -5,12 +5,14 @@
 // other type specialise Codec.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
@@ -81,6 +83,25 @@ template <class T>
 inline constexpr bool kIsNative<std::map<std::string, T>> =
     NlohmannWritable<std::map<std::string, T>> && NlohmannReadable<std::map<std::string, T>> &&
     kIsNative<T>;
+
+// Read and written without a detour through a JSON value.
+template <class T>
+concept PlainInteger = std::same_as<T, int> || std::same_as<T, unsigned> || std::same_as<T, long> ||
+                       std::same_as<T, unsigned long> || std::same_as<T, long long> ||
+                       std::same_as<T, unsigned long long>;
+
+// Nothing: it is no such number, or not written the plain way.
+template <PlainInteger T>
+std::optional<T> read_integer(std::string_view text) {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      (digits.starts_with('0') && text != "0")) {
+    return std::nullopt;
+  }
+  return value;
+}
 
 // JsonOf<T>::write(const T&) and ::read(const Json&). Not defined for what has no JSON form.
 template <class T>
@@ -234,8 +255,19 @@ struct Codec;
 template <class T>
   requires detail::JsonConvertible<T>
 struct Codec<T> {
-  static std::string encode(const T& value) { return detail::JsonOf<T>::write(value).dump(); }
+  static std::string encode(const T& value) {
+    if constexpr (detail::PlainInteger<T>) {
+      return std::to_string(value);
+    } else {
+      return detail::JsonOf<T>::write(value).dump();
+    }
+  }
   static T decode(std::string_view payload) {
+    if constexpr (detail::PlainInteger<T>) {
+      if (const std::optional<T> value = detail::read_integer<T>(payload)) {
+        return *value;
+      }
+    }
     if (payload.starts_with(detail::kBytesMark)) {
       throw PayloadError("the payload holds plain bytes, not JSON");
     }
@@ -311,10 +343,14 @@ std::string encode_arguments(const auto& where, const Args&... args) {
         throw PayloadError(where(), type_name<std::remove_cvref_t<decltype(arg)>>(),
                            "plain bytes can only be the sole argument");
       }
-      list += (list.size() > 1 ? "," : "") + element;
+      if (list.size() > 1) {
+        list += ',';
+      }
+      list += element;
     };
     (append(args), ...);
-    return list + "]";
+    list += ']';
+    return list;
   }
 }
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid.hpp>
+#include "base/sha1.h"
 
 namespace pawl {
 
@@ -73,12 +72,14 @@ std::string Uuid::to_string() const {
 }
 
 Uuid uuid5(const Uuid& space, std::string_view name) {
-  boost::uuids::uuid boost_space{};
-  std::copy(space.bytes.begin(), space.bytes.end(), boost_space.begin());
-  boost::uuids::name_generator_sha1 generate(boost_space);
-  const boost::uuids::uuid made = generate(name.data(), name.size());
+  Sha1 sha1;
+  sha1.add(space.bytes);
+  sha1.add({reinterpret_cast<const std::uint8_t*>(name.data()), name.size()});
+  const std::array<std::uint8_t, 20> digest = sha1.digest();
   Uuid uuid;
-  std::copy(made.begin(), made.end(), uuid.bytes.begin());
+  std::copy_n(digest.begin(), uuid.bytes.size(), uuid.bytes.begin());
+  uuid.bytes[6] = static_cast<std::uint8_t>((uuid.bytes[6] & 0x0fU) | 0x50U);
+  uuid.bytes[8] = static_cast<std::uint8_t>((uuid.bytes[8] & 0x3fU) | 0x80U);
   return uuid;
 }
 

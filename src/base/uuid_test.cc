@@ -1,8 +1,11 @@
 #include "base/uuid.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid.hpp>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -123,6 +126,21 @@ TEST(Uuid5, AgreesWithOtherImplementations) {
   for (const auto& vector : vectors) {
     EXPECT_EQ(uuid5(*Uuid::parse(vector.space), vector.name).to_string(), vector.made)
         << vector.name;
+  }
+}
+
+// Every length up to three blocks of the hash, and so every way in which the last one is filled.
+TEST(Uuid5, AgreesWithBoostAtEveryLength) {
+  boost::uuids::uuid space{};
+  const Uuid order = *Uuid::parse(kOrder);
+  std::copy(order.bytes.begin(), order.bytes.end(), space.begin());
+  const boost::uuids::name_generator_sha1 generate(space);
+  std::string name;
+  for (std::size_t length = 0; length <= 192; ++length) {
+    const boost::uuids::uuid expected = generate(name);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), uuid5(order, name).bytes.begin()))
+        << length;
+    name.push_back(static_cast<char>(length * 37 + 11));
   }
 }
 

@@ -6,6 +6,8 @@ namespace {
 
 // Batches of this size are worth being split in two.
 constexpr std::size_t kPipelineFrom = 16;
+// Longer ones are not kept for their memory.
+constexpr std::size_t kSpareMax = 4096;
 
 // True for an error that one operation of a batch can cause for all of them.
 bool is_about_one(ErrorCode code) {
@@ -15,15 +17,15 @@ bool is_about_one(ErrorCode code) {
 
 }  // namespace
 
-void Committer::submit(store::Op op, Done done) {
-  pending_.ops.push_back(std::move(op));
-  pending_.dones.push_back(std::move(done));
-  if (!in_flight_ && last_batch_ >= kPipelineFrom && pending_.ops.size() * 2 >= last_batch_) {
-    // Many runs in step: half of them commit while the others take their turns.
-    flush(false);
+void Committer::submitted() {
+  if (in_flight_) {
     return;
   }
-  if (!in_flight_ && !flush_posted_) {
+  const std::size_t in_step = last_batch_ + batch_before_;
+  if (in_step >= kPipelineFrom && pending_->ops.size() * 2 >= in_step) {
+    // Many runs in step: half of them commit while the others take their turns.
+    flush(false);
+  } else if (!flush_posted_) {
     // Behind what the loop has to do already, which may add to the batch.
     flush_posted_ = true;
     env_.post(Lane::kLoop, [this] {
@@ -34,17 +36,20 @@ void Committer::submit(store::Op op, Done done) {
 }
 
 void Committer::flush(bool is_last_act) {
-  if (in_flight_ || pending_.ops.empty()) {
+  if (in_flight_ || pending_->ops.empty()) {
     return;
   }
   in_flight_ = true;
   ++batches_;
   // It goes from lane to lane, so that what it holds is let go on the loop.
-  auto batch = std::make_unique<Batch>(std::exchange(pending_, {}));
+  std::unique_ptr<Batch> batch =
+      std::exchange(pending_, spare_ != nullptr ? std::move(spare_) : std::make_unique<Batch>());
+  batch_before_ = last_batch_;
   last_batch_ = batch->ops.size();
   Job job = [this, batch = std::move(batch)]() mutable {
     write(*batch);
-    env_.hand_over(Lane::kLoop, [this, batch = std::move(batch)] { finish(*batch); });
+    env_.hand_over(Lane::kLoop,
+                   [this, batch = std::move(batch)]() mutable { finish(std::move(batch)); });
   };
   if (is_last_act) {
     env_.hand_over(Lane::kStore, std::move(job));
@@ -64,12 +69,19 @@ void Committer::write(Batch& batch) {
   batch.results.assign(batch.ops.size(), result);
 }
 
-void Committer::finish(Batch& batch) {
+void Committer::finish(std::unique_ptr<Batch> batch) {
   in_flight_ = false;
-  for (std::size_t i = 0; i < batch.ops.size(); ++i) {
-    batch.dones[i](std::move(batch.results[i]), batch.ops[i]);
+  if (pending_->ops.size() * 2 >= kPipelineFrom) {
+    flush(false);  // The store has something to do while these runs go on.
+  }
+  for (std::size_t i = 0; i < batch->ops.size(); ++i) {
+    batch->dones[i](std::move(batch->results[i]), batch->ops[i]);
   }
   flush(true);
+  batch->clear();
+  if (batch->ops.capacity() <= kSpareMax) {
+    spare_ = std::move(batch);
+  }
 }
 
 }  // namespace pawl::engine

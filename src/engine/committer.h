@@ -4,12 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/environment.h"
+#include "engine/job.h"
 #include "store/store.h"
 
 namespace pawl::engine {
@@ -18,12 +19,17 @@ class Committer {
  public:
   // Called on the loop, in order of submission. Ok: what came of it is in the operation. Error:
   // nothing was done.
-  using Done = std::function<void(Result<void>, store::Op&)>;
+  using Done = OnceCall<Result<void>, store::Op&>;
 
   Committer(store::Store& store, Environment& environment) : store_(store), env_(environment) {}
 
-  void submit(store::Op op, Done done);
-  bool is_busy() const { return in_flight_ || !pending_.ops.empty(); }
+  template <class Op>
+  void submit(Op&& op, Done done) {
+    pending_->ops.emplace_back(std::move(op));
+    pending_->dones.push_back(std::move(done));
+    submitted();
+  }
+  bool is_busy() const { return in_flight_ || !pending_->ops.empty(); }
   // Any thread.
   std::uint64_t batches() const { return batches_; }
 
@@ -32,18 +38,27 @@ class Committer {
     std::vector<store::Op> ops;
     std::vector<Done> dones;
     std::vector<Result<void>> results;
+
+    void clear() {
+      ops.clear();
+      dones.clear();
+      results.clear();
+    }
   };
 
+  void submitted();
   void flush(bool is_last_act);
   void write(Batch& batch);
-  void finish(Batch& batch);
+  void finish(std::unique_ptr<Batch> batch);
 
   store::Store& store_;
   Environment& env_;
-  Batch pending_;
+  std::unique_ptr<Batch> pending_ = std::make_unique<Batch>();
+  std::unique_ptr<Batch> spare_;  // Empty: kept for its memory.
   bool flush_posted_ = false;
   bool in_flight_ = false;
   std::size_t last_batch_ = 0;
+  std::size_t batch_before_ = 0;
   std::atomic<std::uint64_t> batches_ = 0;
 };
 

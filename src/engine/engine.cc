@@ -364,16 +364,17 @@ void EngineImpl::beat() {
   store::Heartbeat heartbeat;
   heartbeat.worker = worker_;
   heartbeat.expires_ms = lease_until_ms_;
-  submit<store::Heartbeat>(heartbeat, [this](Result<void> result, store::Heartbeat& done) {
-    if (!result) {
-      report(result.error(), "renewing the lease");
-      lease_until_ms_ = 0;
-      beat_ms_ = back_off();
-    } else if (!done.known && done.worker == worker_) {
-      declared_dead();
-    }
-    set_alarm();
-  });
+  submit<store::Heartbeat>(std::move(heartbeat),
+                           [this](Result<void> result, store::Heartbeat& done) {
+                             if (!result) {
+                               report(result.error(), "renewing the lease");
+                               lease_until_ms_ = 0;
+                               beat_ms_ = back_off();
+                             } else if (!done.known && done.worker == worker_) {
+                               declared_dead();
+                             }
+                             set_alarm();
+                           });
 }
 
 // Others have taken all that was held here: start afresh under a new number.

@@ -119,8 +119,9 @@ class EngineImpl final : public Engine {
   void sweep();
   bool is_known(std::string_view kind) const;
   void report(const Error& error, std::string_view what);
-  template <class Op>
-  void submit(Op op, std::function<void(Result<void>, Op&)> done);
+  // `op`: moved from. `done`: void(Result<void>, Op&).
+  template <class Op, class Done>
+  void submit(Op&& op, Done done);
   std::int64_t back_off();
 
   // --- Clients (engine.cc) ---
@@ -142,7 +143,7 @@ class EngineImpl final : public Engine {
   void loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> loaded);
   void read_again(Slot& slot);
   void process(Slot& slot);
-  void commit(Slot& slot, Turn turn);
+  void commit(Slot& slot, Turn&& turn);
   void turn_done(store::RunKey key, Result<void> result, store::CommitTurn& commit);
   void ended(Slot& slot, const store::CommitTurn& commit);
   void park(Slot& slot);
@@ -285,13 +286,13 @@ void EngineImpl::hand_over(Lane lane, F job) {
   });
 }
 
-template <class Op>
-void EngineImpl::submit(Op op, std::function<void(Result<void>, Op&)> done) {
-  committer_.submit(store::Op(std::move(op)),
-                    [this, done = std::move(done)](Result<void> result, store::Op& written) {
-                      store_delay_ms_ = result ? 0 : store_delay_ms_;
-                      done(std::move(result), std::get<Op>(written));
-                    });
+template <class Op, class Done>
+void EngineImpl::submit(Op&& op, Done done) {
+  committer_.submit(std::move(op), [this, done = std::move(done)](Result<void> result,
+                                                                  store::Op& written) mutable {
+    store_delay_ms_ = result ? 0 : store_delay_ms_;
+    done(std::move(result), std::get<Op>(written));
+  });
 }
 
 }  // namespace pawl::engine

@@ -14,12 +14,10 @@ constexpr std::size_t kClaimLimit = 1000;
 // An attempt of an operation: nothing to tell anyone while it runs.
 class OperationAttempt final : public ActivityAttempt {
  public:
-  explicit OperationAttempt(std::shared_ptr<std::atomic<bool>> stop) : stop_(std::move(stop)) {}
   bool heartbeat(std::string_view /*details*/) override { return !should_stop(); }
-  bool should_stop() const override { return stop_->load(); }
+  bool should_stop() const override { return stop.load(); }
 
- private:
-  std::shared_ptr<std::atomic<bool>> stop_;
+  std::atomic<bool> stop = false;
 };
 
 }  // namespace
@@ -229,7 +227,9 @@ void EngineImpl::process(Slot& slot) {
   }
   const std::int64_t now_ms = env_->now_ms();
   Run& run = *slot.run;
-  run.time_out_attempts(now_ms, env_->random());
+  if (run.has_overdue_attempts(now_ms)) {
+    run.time_out_attempts(now_ms, env_->random());
+  }
   // Without anything to do or to wait for here, it is given back.
   if (run.has_work(now_ms) || run.is_quiet()) {
     Turn turn = run.take_turn(now_ms);
@@ -245,7 +245,7 @@ void EngineImpl::process(Slot& slot) {
   start_operations(slot);
 }
 
-void EngineImpl::commit(Slot& slot, Turn turn) {
+void EngineImpl::commit(Slot& slot, Turn&& turn) {
   slot.phase = Phase::kCommitting;
   const store::RunKey key = slot.run->key();
   // The entries have views into the run.
@@ -541,7 +541,8 @@ void EngineImpl::start_operations(Slot& slot) {
 }
 
 void EngineImpl::start_operation(Slot& slot, Operation& operation) {
-  auto attempt = std::make_unique<OperationAttempt>(operation.stop);
+  auto attempt = std::make_shared<OperationAttempt>();
+  operation.stop = std::shared_ptr<std::atomic<bool>>(attempt, &attempt->stop);
   attempt->run_id = slot.run->row().id;
   attempt->type = operation.name;
   attempt->key = operation.id;
@@ -585,7 +586,8 @@ void EngineImpl::operation_done(store::RunKey key, const std::string& id, std::u
                               std::to_string(options_.payload_bytes_max) + " are allowed";
     outcome.failure.is_final = true;
   }
-  slot->run->finish_attempt(*operation, std::move(outcome), env_->now_ms(), env_->random());
+  const std::uint64_t random = outcome.ok ? 0 : env_->random();
+  slot->run->finish_attempt(*operation, std::move(outcome), env_->now_ms(), random);
   process(*slot);
 }
 

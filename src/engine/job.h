@@ -1,5 +1,5 @@
-// Job: something to be called once, that can be moved but need not be copied. What is not larger
-// than a few pointers is kept inside.
+// OnceCall: something to be called once, that can be moved but need not be copied. What is not
+// larger than a few strings is kept inside. Job: one without arguments.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,17 @@
 
 namespace pawl::engine {
 
-class Job {
+template <class... Args>
+class OnceCall {
  public:
-  Job() = default;
+  OnceCall() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): like std::function.
-  Job(std::nullptr_t) {}
+  OnceCall(std::nullptr_t) {}
   template <class F>
-    requires(!std::is_same_v<std::decay_t<F>, Job> && std::is_invocable_v<std::decay_t<F>&>)
+    requires(!std::is_same_v<std::decay_t<F>, OnceCall> &&
+             std::is_invocable_v<std::decay_t<F>&, Args...>)
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Job(F&& function) {
+  OnceCall(F&& function) {
     using Function = std::decay_t<F>;
     if constexpr (fits<Function>()) {
       new (storage_) Function(std::forward<F>(function));
@@ -27,26 +29,26 @@ class Job {
       actions_ = &kOutside<Function>;
     }
   }
-  Job(Job&& other) noexcept { take(other); }
-  Job& operator=(Job&& other) noexcept {
+  OnceCall(OnceCall&& other) noexcept { take(other); }
+  OnceCall& operator=(OnceCall&& other) noexcept {
     if (this != &other) {
       reset();
       take(other);
     }
     return *this;
   }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
-  ~Job() { reset(); }
+  OnceCall(const OnceCall&) = delete;
+  OnceCall& operator=(const OnceCall&) = delete;
+  ~OnceCall() { reset(); }
 
   explicit operator bool() const { return actions_ != nullptr; }
-  void operator()() { actions_->call(storage_); }
+  void operator()(Args... args) { actions_->call(storage_, std::forward<Args>(args)...); }
 
  private:
   static constexpr std::size_t kBytes = 120;
 
   struct Actions {
-    void (*call)(void*);
+    void (*call)(void*, Args...);
     void (*move)(void* from, void* to) noexcept;  // Ends what was at `from`.
     void (*end)(void*) noexcept;
   };
@@ -58,7 +60,7 @@ class Job {
   }
   template <class Function>
   static constexpr Actions kInside = {
-      [](void* at) { (*static_cast<Function*>(at))(); },
+      [](void* at, Args... args) { (*static_cast<Function*>(at))(std::forward<Args>(args)...); },
       [](void* from, void* to) noexcept {
         new (to) Function(std::move(*static_cast<Function*>(from)));
         static_cast<Function*>(from)->~Function();
@@ -66,13 +68,13 @@ class Job {
       [](void* at) noexcept { static_cast<Function*>(at)->~Function(); }};
   template <class Function>
   static constexpr Actions kOutside = {
-      [](void* at) { (**static_cast<Function**>(at))(); },
+      [](void* at, Args... args) { (**static_cast<Function**>(at))(std::forward<Args>(args)...); },
       [](void* from, void* to) noexcept {
         *static_cast<Function**>(to) = *static_cast<Function**>(from);
       },
       [](void* at) noexcept { delete *static_cast<Function**>(at); }};
 
-  void take(Job& other) noexcept {
+  void take(OnceCall& other) noexcept {
     actions_ = std::exchange(other.actions_, nullptr);
     if (actions_ != nullptr) {
       actions_->move(other.storage_, storage_);
@@ -85,7 +87,9 @@ class Job {
   }
 
   const Actions* actions_ = nullptr;
-  alignas(std::max_align_t) unsigned char storage_[kBytes] = {};
+  alignas(std::max_align_t) unsigned char storage_[kBytes];
 };
+
+using Job = OnceCall<>;
 
 }  // namespace pawl::engine

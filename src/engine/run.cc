@@ -73,6 +73,12 @@ store::RunStatus status_for(EntryKind end) {
   }
 }
 
+void ask_to_stop(Operation& operation) {
+  if (operation.stop != nullptr) {
+    operation.stop->store(true);
+  }
+}
+
 bool is_end(EntryKind kind) { return replay::traits(kind).role == replay::EntryRole::kEnd; }
 
 }  // namespace
@@ -216,18 +222,16 @@ std::int64_t Run::next_due_ms(std::int64_t now_ms) const {
 
 // --- Turns ---------------------------------------------------------------------------------------
 
-store::CommitTurn Run::new_commit(std::int64_t now_ms) const {
-  store::CommitTurn commit;
+void Run::begin_commit(store::CommitTurn& commit, std::int64_t now_ms) const {
   commit.run = row_.key;
   commit.worker = row_.owner;
   commit.epoch = row_.epoch;
   commit.now_ms = now_ms;
-  return commit;
 }
 
 Turn Run::take_turn(std::int64_t now_ms) {
   Turn turn;
-  turn.commit = new_commit(now_ms);
+  begin_commit(turn.commit, now_ms);
   turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   has_undelivered_ = false;
   machine_->set_time(now_ms);
@@ -280,29 +284,26 @@ void Run::give_arrivals(std::int64_t now_ms, store::CommitTurn& commit) {
 
 // True if there was something. What the code has not asked for again stays.
 bool Run::record_outcomes() {
-  bool any = false;
-  std::vector<std::string> left;
-  for (std::string& id : recorded_) {
-    const auto found = operations_.find(id);
-    Operation& operation = found->second;
-    if (operation.future == 0) {
-      left.push_back(std::move(id));
+  std::size_t left = 0;
+  for (Operation* operation : recorded_) {
+    if (operation->future == 0) {
+      recorded_[left++] = operation;
       continue;
     }
-    any = true;
     const Result<void> done =
-        machine_->complete_operation(operation.future, operation.outcome, operation.payload);
+        machine_->complete_operation(operation->future, operation->outcome, operation->payload);
     if (!done && done.error().code == ErrorCode::kLimitExceeded) {
       Failure failure;
       failure.type = "PayloadTooLarge";
       failure.message = done.error().message;
-      static_cast<void>(machine_->complete_operation(operation.future, replay::OutcomeKind::kFailed,
-                                                     encode_failure(failure)));
+      static_cast<void>(machine_->complete_operation(
+          operation->future, replay::OutcomeKind::kFailed, encode_failure(failure)));
     }
     --busy_operations_;
-    operations_.erase(found);
+    operations_.erase(operations_.find(operation->id));
   }
-  recorded_ = std::move(left);
+  const bool any = left < recorded_.size();
+  recorded_.resize(left);
   return any;
 }
 
@@ -587,7 +588,7 @@ Turn Run::refuse(std::int64_t now_ms) {
   failure.message = violation.render();
   Turn turn;
   turn.has_changes = true;
-  turn.commit = new_commit(now_ms);
+  begin_commit(turn.commit, now_ms);
   turn.commit.reason = failure.message;
   turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   turn.texts->emplace_back();
@@ -621,7 +622,7 @@ Turn Run::refuse(std::int64_t now_ms) {
 Turn Run::block(std::int64_t now_ms, std::string reason) const {
   Turn turn;
   turn.has_changes = true;
-  turn.commit = new_commit(now_ms);
+  begin_commit(turn.commit, now_ms);
   turn.commit.release = true;
   turn.commit.status = store::RunStatus::kBlocked;
   turn.commit.reason = std::move(reason);
@@ -674,7 +675,7 @@ Operation& Run::add_operation(replay::FutureId future, RetryPolicy retry) {
   operation.retry = std::move(retry);
   if (!is_new) {
     if (operation.state == Operation::State::kNew) {
-      new_operations_.push_back(id);
+      new_operations_.push_back(&operation);
     }
     return operation;  // From before a replay.
   }
@@ -687,7 +688,7 @@ Operation& Run::add_operation(replay::FutureId future, RetryPolicy retry) {
     operation.row = retry_row.key;
     wait_until(operation, retry_row.due_ms);
   } else {
-    new_operations_.push_back(id);
+    new_operations_.push_back(&operation);
   }
   return operation;
 }
@@ -723,17 +724,16 @@ void Run::send(replay::FutureId future, std::string run_id, std::string signal, 
   sends_.push_back(std::move(call));
 }
 
-std::vector<Operation*> Run::take_startable(std::int64_t now_ms) {
-  std::vector<Operation*> startable;
+const std::vector<Operation*>& Run::take_startable(std::int64_t now_ms) {
+  startable_.clear();
   const auto start = [&](Operation& operation) {
     operation.state = Operation::State::kRunning;
     ++operation.attempt;
-    operation.stop = std::make_shared<std::atomic<bool>>(false);
     if (operation.timeout_ms > 0) {
       operation.due_ms = add_time(now_ms, operation.timeout_ms);
       limit_dues_.emplace(operation.due_ms, operation.id);
     }
-    startable.push_back(&operation);
+    startable_.push_back(&operation);
   };
   for (auto due = retry_dues_.begin(); due != retry_dues_.end() && due->first <= now_ms;) {
     Operation& operation = operations_.find(due->second)->second;
@@ -745,15 +745,13 @@ std::vector<Operation*> Run::take_startable(std::int64_t now_ms) {
     ++busy_operations_;
     start(operation);
   }
-  for (const std::string& id : new_operations_) {
-    Operation* operation = find_operation(id);
-    if (operation != nullptr && operation->state == Operation::State::kNew &&
-        operation->future != 0) {
+  for (Operation* operation : new_operations_) {
+    if (operation->state == Operation::State::kNew && operation->future != 0) {
       start(*operation);
     }
   }
   new_operations_.clear();
-  return startable;
+  return startable_;
 }
 
 void Run::finish_attempt(Operation& operation, ActivityOutcome outcome, std::int64_t now_ms,
@@ -783,13 +781,13 @@ void Run::finish_attempt(Operation& operation, ActivityOutcome outcome, std::int
   operation.state = Operation::State::kRecorded;
   operation.outcome = outcome.ok ? replay::OutcomeKind::kValue : replay::OutcomeKind::kFailed;
   operation.payload = outcome.ok ? std::move(outcome.result) : encode_failure(outcome.failure);
-  recorded_.push_back(operation.id);
+  recorded_.push_back(&operation);
 }
 
 void Run::time_out_attempts(std::int64_t now_ms, std::uint64_t random) {
-  while (!limit_dues_.empty() && limit_dues_.begin()->first <= now_ms) {
+  while (has_overdue_attempts(now_ms)) {
     Operation& operation = operations_.find(limit_dues_.begin()->second)->second;
-    operation.stop->store(true);
+    ask_to_stop(operation);
     ActivityOutcome outcome;
     outcome.ok = false;
     outcome.failure.type = "Timeout";
@@ -801,7 +799,7 @@ void Run::time_out_attempts(std::int64_t now_ms, std::uint64_t random) {
 
 Turn Run::record_transaction(Operation& operation, std::string result, std::int64_t now_ms) {
   Turn turn;
-  turn.commit = new_commit(now_ms);
+  begin_commit(turn.commit, now_ms);
   turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   machine_->set_time(now_ms);
   if (operation.row != 0) {
@@ -823,7 +821,7 @@ void Run::forget_operation(std::string_view id) {
 void Run::stop_attempts() {
   for (auto& [id, operation] : operations_) {
     if (operation.state == Operation::State::kRunning) {
-      operation.stop->store(true);
+      ask_to_stop(operation);
     }
   }
 }

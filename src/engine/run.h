@@ -40,7 +40,7 @@ struct Operation {
   std::int64_t due_ms = 0;     // kWaiting: of the next one. kRunning: when it has taken too long.
   store::ArrivalKey row = 0;   // Of its kRetryOperation.
   std::uint64_t attempt = 0;   // Number of the one that runs.
-  std::shared_ptr<std::atomic<bool>> stop;  // kRunning: asks it to stop.
+  std::shared_ptr<std::atomic<bool>> stop;  // kRunning: asks it to stop. None: a transaction.
   replay::OutcomeKind outcome{};            // kRecorded.
   std::string payload;
 };
@@ -100,13 +100,17 @@ class Run final : public RunHost {
   bool may_have_children() const { return has_children_; }
 
   // --- Operations ---
-  // Those to start now; they count as running.
-  std::vector<Operation*> take_startable(std::int64_t now_ms);
+  // Those to start now; they count as running. Valid until the next call.
+  const std::vector<Operation*>& take_startable(std::int64_t now_ms);
   Operation* find_operation(std::string_view id);
   // An attempt has ended: its outcome, or its next attempt, is part of the next turn.
   void finish_attempt(Operation& operation, ActivityOutcome outcome, std::int64_t now_ms,
                       std::uint64_t random);
-  // Attempts that have taken too long are failed; their threads are asked to stop.
+  // Attempts have taken too long.
+  bool has_overdue_attempts(std::int64_t now_ms) const {
+    return !limit_dues_.empty() && limit_dues_.begin()->first <= now_ms;
+  }
+  // They are failed; their threads are asked to stop.
   void time_out_attempts(std::int64_t now_ms, std::uint64_t random);
   // For a transaction's callback, on the store's lane: records the outcome and says what to commit.
   Turn record_transaction(Operation& operation, std::string result, std::int64_t now_ms);
@@ -139,7 +143,7 @@ class Run final : public RunHost {
   void wait_until(Operation& operation, std::int64_t due_ms);
   static void withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id);
   std::string waiting_for() const;
-  store::CommitTurn new_commit(std::int64_t now_ms) const;
+  void begin_commit(store::CommitTurn& commit, std::int64_t now_ms) const;
   std::vector<store::CompensationRow> recorded_compensations() const;
 
   store::RunRow row_;
@@ -159,11 +163,12 @@ class Run final : public RunHost {
   std::map<std::pair<std::uint8_t, std::string>, store::ArrivalKey> by_id_;
 
   std::map<std::string, Operation, std::less<>> operations_;
-  std::vector<std::string> new_operations_;
+  std::vector<Operation*> new_operations_;
   std::set<std::pair<std::int64_t, std::string>> retry_dues_;  // Of waiting ones.
   std::set<std::pair<std::int64_t, std::string>> limit_dues_;  // Of running ones with a time limit.
   std::size_t busy_operations_ = 0;                            // All but the waiting ones.
-  std::vector<std::string> recorded_;                          // Those with an outcome, in order.
+  std::vector<Operation*> recorded_;                           // Those with an outcome, in order.
+  std::vector<Operation*> startable_;
   std::vector<store::NewArrival> retry_rows_;  // To be put into the inbox by the next turn.
   std::vector<store::ArrivalKey> used_rows_;   // To be taken out of it.
   struct SendCall {

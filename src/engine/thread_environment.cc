@@ -15,11 +15,34 @@ constexpr std::int64_t kSleepMsMax = 3'600'000;
 // and one for long reads.
 constexpr std::size_t kSpareThreads = 3;
 
-// In a job of a strand: that it is one, and that another one of its batch follows.
-thread_local bool in_strand = false;
-thread_local bool more_in_batch = false;
+// Activities that a job of a strand starts are put into the queue by so many.
+constexpr std::size_t kOutboxMax = 16;
+// Tries to get the lock before going to sleep for it: it is held for a few hundred nanoseconds.
+constexpr int kSpins = 100;
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 }  // namespace
+
+struct ThreadEnvironment::Outbox {
+  ThreadEnvironment* owner = nullptr;
+  bool in_strand = false;
+  bool more_in_batch = false;  // In a job of a strand: another one of its batch follows.
+  std::vector<Job> activities;
+  Lane next_lane{};
+  Job next;  // To be run after this one.
+};
+
+ThreadEnvironment::Outbox& ThreadEnvironment::outbox() {
+  thread_local Outbox of_this_thread;
+  return of_this_thread;
+}
 
 void Latch::set() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -51,7 +74,7 @@ ThreadEnvironment::~ThreadEnvironment() {
   }
   timekeeper_.join();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::unique_lock<std::mutex> held = lock();
     ending_ = true;
     work_.notify_all();
   }
@@ -71,42 +94,88 @@ std::uint64_t ThreadEnvironment::random() {
   return random_();
 }
 
-void ThreadEnvironment::post(Lane lane, Job job) { add(lane, std::move(job), false); }
-
-void ThreadEnvironment::hand_over(Lane lane, Job job) { add(lane, std::move(job), !more_in_batch); }
-
-void ThreadEnvironment::add(Lane lane, Job job, bool is_last_act) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const bool nothing_else = !has_ready();
-  if (lane == Lane::kActivity) {
-    activities_.push_back(std::move(job));
-  } else {
-    Strand& strand = strands_[static_cast<std::size_t>(lane)];
-    strand.jobs.push_back(std::move(job));
-    if (strand.scheduled) {
-      return;  // Whoever runs it comes to this job, too.
+std::unique_lock<std::mutex> ThreadEnvironment::lock() {
+  for (int i = 0; i < kSpins; ++i) {
+    if (mutex_.try_lock()) {
+      return {mutex_, std::adopt_lock};
     }
-    strand.scheduled = true;
-    ready_.push_back(static_cast<std::size_t>(lane));
+    relax();
   }
-  // A lone activity that comes from the end of a batch is left to this thread, which is soon free.
-  const bool is_mine = is_last_act || (lane == Lane::kActivity && in_strand && !more_in_batch);
-  if (!is_mine || !nothing_else) {
-    wake_one();
+  return std::unique_lock<std::mutex>(mutex_);
+}
+
+void ThreadEnvironment::post(Lane lane, Job job) {
+  Outbox& own = outbox();
+  if (lane != Lane::kActivity || own.owner != this || !own.in_strand) {
+    add(lane, std::move(job));
+    return;
+  }
+  own.activities.push_back(std::move(job));
+  if (own.activities.size() >= kOutboxMax) {
+    std::unique_lock<std::mutex> held = lock();
+    flush(own);
+    unlock_and_wake(held);
   }
 }
 
-// At most one thread is on its way at a time: it wakes the next if there is more to do.
-void ThreadEnvironment::wake_one() {
-  if (waking_ > 0 || !has_ready()) {
+void ThreadEnvironment::hand_over(Lane lane, Job job) {
+  Outbox& own = outbox();
+  if (own.owner != this || own.more_in_batch || own.next) {
+    add(lane, std::move(job));
     return;
   }
-  if (idle_ > 0) {
-    ++waking_;
+  own.next_lane = lane;
+  own.next = std::move(job);
+}
+
+void ThreadEnvironment::add(Lane lane, Job job) {
+  std::unique_lock<std::mutex> held = lock();
+  if (Outbox& own = outbox(); own.owner == this && own.next && own.next_lane == lane) {
+    flush(own);  // In order.
+  }
+  put(lane, std::move(job));
+  unlock_and_wake(held);
+}
+
+void ThreadEnvironment::flush(Outbox& from) {
+  for (Job& job : from.activities) {
+    activities_.push_back(std::move(job));
+  }
+  from.activities.clear();
+  if (from.next) {
+    put(from.next_lane, std::exchange(from.next, nullptr));
+  }
+}
+
+void ThreadEnvironment::put(Lane lane, Job job) {
+  if (lane == Lane::kActivity) {
+    activities_.push_back(std::move(job));
+    return;
+  }
+  Strand& strand = strands_[static_cast<std::size_t>(lane)];
+  strand.jobs.push_back(std::move(job));
+  if (!strand.scheduled) {  // Else whoever runs it comes to this job, too.
+    strand.scheduled = true;
+    ready_.push_back(static_cast<std::size_t>(lane));
+  }
+}
+
+// At most one thread is on its way at a time: it wakes the next if there is more to do. It is told
+// when the lock is free, or it would wait for that at once.
+void ThreadEnvironment::unlock_and_wake(std::unique_lock<std::mutex>& held) {
+  bool tells_one = false;
+  if (waking_ == 0 && has_ready()) {
+    if (idle_ > 0) {
+      ++waking_;
+      tells_one = true;
+    } else if (threads_.size() < options_.activities + kSpareThreads && !ending_) {
+      ++waking_;
+      threads_.emplace_back([this] { work(); });
+    }
+  }
+  held.unlock();
+  if (tells_one) {
     work_.notify_one();
-  } else if (threads_.size() < options_.activities + kSpareThreads && !ending_) {
-    ++waking_;
-    threads_.emplace_back([this] { work(); });
   }
 }
 
@@ -115,7 +184,9 @@ bool ThreadEnvironment::has_ready() const {
 }
 
 void ThreadEnvironment::work() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  Outbox& own = outbox();
+  own.owner = this;
+  std::unique_lock<std::mutex> held = lock();
   const auto has_come = [this] {
     if (waking_ > 0) {
       --waking_;
@@ -126,45 +197,45 @@ void ThreadEnvironment::work() {
     if (!ready_.empty()) {
       Strand& strand = strands_[ready_.front()];
       ready_.pop_front();
-      wake_one();
-      run_strand(lock, strand);
+      run_strand(held, strand);
     } else if (has_ready()) {
       Job job = std::move(activities_.front());
       activities_.pop_front();
       ++running_activities_;
-      wake_one();
-      lock.unlock();
+      unlock_and_wake(held);
       job();
       job = nullptr;
-      lock.lock();
+      held = lock();
       --running_activities_;
+      flush(own);
     } else if (ending_) {
       work_.notify_all();
       return;
     } else {
       ++idle_;
-      work_.wait(lock, [this] { return waking_ > 0 || ending_; });
+      work_.wait(held, [this] { return waking_ > 0 || ending_; });
       --idle_;
       has_come();
     }
   }
 }
 
-void ThreadEnvironment::run_strand(std::unique_lock<std::mutex>& lock, Strand& strand) {
+void ThreadEnvironment::run_strand(std::unique_lock<std::mutex>& held, Strand& strand) {
   // Other strands and activities get their turn after what was there when this one began.
-  std::deque<Job> batch;
-  batch.swap(strand.jobs);
-  lock.unlock();
-  in_strand = true;
-  while (!batch.empty()) {
-    Job job = std::move(batch.front());
-    batch.pop_front();
-    more_in_batch = !batch.empty();
+  strand.batch.swap(strand.jobs);
+  unlock_and_wake(held);
+  Outbox& own = outbox();
+  own.in_strand = true;
+  for (std::size_t i = 0; i < strand.batch.size(); ++i) {
+    Job job = std::move(strand.batch[i]);
+    own.more_in_batch = i + 1 < strand.batch.size();
     job();
   }
-  more_in_batch = false;
-  in_strand = false;
-  lock.lock();
+  own.more_in_batch = false;
+  own.in_strand = false;
+  strand.batch.clear();
+  held = lock();
+  flush(own);
   if (strand.jobs.empty()) {
     strand.scheduled = false;
   } else {

@@ -39,14 +39,21 @@ class ThreadEnvironment final : public Environment {
   static constexpr std::size_t kStrands = 3;
 
   struct Strand {
-    std::deque<Job> jobs;
+    std::vector<Job> jobs;
+    std::vector<Job> batch;  // Being run; kept for its memory.
     bool scheduled = false;  // In ready_, or being run.
   };
+  // What a thread of the pool has given out and not yet put where others see it.
+  struct Outbox;
 
-  void add(Lane lane, Job job, bool is_last_act);
-  void wake_one();
+  static Outbox& outbox();  // This thread's.
+  std::unique_lock<std::mutex> lock();
+  void add(Lane lane, Job job);
+  void put(Lane lane, Job job);
+  void flush(Outbox& outbox);
+  void unlock_and_wake(std::unique_lock<std::mutex>& held);
   void work();
-  void run_strand(std::unique_lock<std::mutex>& lock, Strand& strand);
+  void run_strand(std::unique_lock<std::mutex>& held, Strand& strand);
   bool has_ready() const;
   void keep_time();
 

@@ -236,14 +236,18 @@ Result<Opened> Machine::open(const CommandRequest& original) {
   if (const auto* matched = std::get_if<Matched>(&placement)) {
     return issue_recorded(matched->record, request);
   }
-  const Asked asked{request.kind,  std::string(request.name),      std::string(request.step_key),
-                    version,       std::string(request.source),    false,
-                    request.clear, std::string(request.child_kind)};
+  const auto asked = [&] {
+    return Asked{request.kind,  std::string(request.name),      std::string(request.step_key),
+                 version,       std::string(request.source),    false,
+                 request.clear, std::string(request.child_kind)};
+  };
   if (const auto* mismatch = std::get_if<Mismatch>(&placement)) {
-    return violate(*mismatch, asked);
+    return violate(*mismatch, asked());
   }
   const New& place = std::get<New>(placement);
-  PAWL_TRY(check_not_ended(request.branch, place.coordinate, asked));
+  if (log_.end_record() != kNoRecord) {
+    PAWL_TRY(check_not_ended(request.branch, place.coordinate, asked()));
+  }
   return issue_new(request, version, place);
 }
 
@@ -298,7 +302,10 @@ Result<Opened> Machine::issue_new(const CommandRequest& request, std::uint32_t v
     id = request.name;
   }
   if (id.empty() && has_own_id(request.kind)) {
-    std::vector<Coordinate> path = log_.location(request.branch).coordinates();
+    const Location branch = log_.location(request.branch);
+    std::vector<Coordinate> path;
+    path.reserve(branch.coordinates().size() + 1);
+    path = branch.coordinates();
     path.push_back(coordinate);
     id = uuid5(info_.run_id, Location(std::move(path)).to_string()).to_string();
   }

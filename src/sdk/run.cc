@@ -35,7 +35,11 @@ std::string short_source(const std::source_location& at) {
     const std::size_t second = path.rfind('/', last - 1);
     path = second == std::string_view::npos ? path : path.substr(second + 1);
   }
-  return std::string(path) + ":" + std::to_string(at.line());
+  const std::string line = std::to_string(at.line());
+  std::string source;
+  source.reserve(path.size() + 1 + line.size());
+  source.append(path).append(":").append(line);
+  return source;
 }
 
 std::string call_text(std::string_view call, std::string_view name) {
