@@ -267,7 +267,7 @@ class Context {
 
   // --- From outside ---
 
-  // Waits for the next signal of this name. They queue up while nobody waits.
+  // Waits for the next signal of this name. They queue up while nobody waits. T may be a WithEvent.
   template <class T = void>
   Future<T> signal(detail::Name name, const WaitOptions& options = {}) const {
     detail::Request request = request_for("signal", StepKind::kSignal, name.at, options.step_key);
@@ -280,16 +280,23 @@ class Context {
   // Takes it, without waiting.
   template <class T>
   std::optional<T> try_signal(std::string_view name) const {
-    const std::optional<std::string_view> payload = detail::take_signal(run_, branch_, name);
-    if (!payload) {
+    const std::optional<detail::TakenSignal> taken = detail::take_signal(run_, branch_, name);
+    if (!taken) {
       return std::nullopt;
     }
-    return detail::decode<T>(*payload, [&] { return "signal '" + std::string(name) + "'"; });
+    const auto where = [&] { return "signal '" + std::string(name) + "'"; };
+    if constexpr (detail::IsWithEvent<T>::value) {
+      return T{detail::decode<decltype(T::value)>(taken->payload, where),
+               detail::decode_event(taken->extra)};
+    } else {
+      return detail::decode<T>(taken->payload, where);
+    }
   }
 
   // Something that somebody outside will resolve or reject, once.
   template <class T = void>
   PromiseFuture<T> promise(detail::Name name, const WaitOptions& options = {}) const {
+    detail::check_no_event<T>();
     detail::Request request = request_for("promise", StepKind::kPromise, name.at, options.step_key);
     request.name = name.text;
     request.duration = options.timeout;
@@ -302,6 +309,7 @@ class Context {
   template <class R = void, class In>
   Future<R> child(detail::Name kind, std::string_view id, const In& input,
                   const ChildOptions& options = {}) const {
+    detail::check_no_event<R>();
     const std::string payload = encode_input("input of child", id, input);
     detail::Request request = request_for("child", StepKind::kChild, kind.at, options.step_key);
     request.name = id;
@@ -310,11 +318,13 @@ class Context {
     request.extra = detail::child_extra(options);
     return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
   }
-  // Sends a signal, once. Complete when it is on its way.
+  // Sends a signal, once. Complete when it is on its way; nobody gets it if there is no run with
+  // this id, or if it has ended.
   template <class T = std::monostate>
   Future<void> send(detail::Name run_id, std::string_view signal, const T& value = {},
-                    const StateOptions& options = {}) const {
+                    const SendOptions& options = {}) const {
     const std::string payload = encode_input("signal", signal, value);
+    const std::string extra = detail::check_send(run_, run_id.text, signal, options.event);
     const std::string name = "send " + std::string(signal);
     detail::Request request =
         request_for("send", StepKind::kOperation, run_id.at, options.step_key);
@@ -322,7 +332,8 @@ class Context {
     request.payload = &payload;
     const detail::Opened opened = detail::open(run_, request);
     if (opened.must_execute) {
-      detail::send(run_, opened.future, std::string(run_id.text), std::string(signal), payload);
+      detail::send(run_, opened.future, std::string(run_id.text), std::string(signal), payload,
+                   extra, options.event);
     }
     return Future<void>(run_, opened.future, is_shielded_);
   }
@@ -507,6 +518,7 @@ class Context {
   template <class R>
   Future<R> schedule_raw(const detail::Name& type, const std::string* payload,
                          const TaskOptions& options) const {
+    detail::check_no_event<R>();
     detail::Request request = request_for("schedule", StepKind::kTask, type.at, options.step_key);
     request.name = type.text;
     request.payload = payload;

@@ -17,6 +17,7 @@
 #include "pawl/codec.hpp"
 #include "pawl/context.hpp"
 #include "pawl/errors.hpp"
+#include "pawl/event.hpp"
 #include "pawl/options.hpp"
 #include "pawl/registry.hpp"
 
@@ -43,14 +44,14 @@ struct Started {
 struct SignalWithStart {
   std::string name;
   std::string payload;
-  std::string dedupe;
+  Event event;
 };
 
 Started start(Client& client, std::string kind, std::string id, std::string input,
               const StartOptions& options, std::optional<SignalWithStart> signal);
 std::string kind_of(Client& client, void (*function)());
 bool signal(Client& client, const std::string& run, const std::string& name,
-            const std::string& payload, const std::string& dedupe);
+            const std::string& payload, const Event& event);
 void resolve(Client& client, const std::string& run, const std::string& promise,
              const std::string& payload);
 void reject(Client& client, const std::string& run, const std::string& promise,
@@ -87,11 +88,10 @@ class RunHandle {
   Description describe() const { return detail::describe(*client_, id_); }
   Status status() const { return describe().status; }
 
-  // False: a signal with the same dedupe text was sent before.
+  // False: the event, by its id and source, was sent before: signal("paid", sum, {.id = "p-17"}).
   template <class T = std::monostate>
-  bool signal(const std::string& name, const T& value = {},
-              const SignalOptions& options = {}) const {
-    return detail::signal(*client_, id_, name, detail::encode_for("signal", value), options.dedupe);
+  bool signal(const std::string& name, const T& value = {}, const Event& event = {}) const {
+    return detail::signal(*client_, id_, name, detail::encode_for("signal", value), event);
   }
   void cancel(const std::string& reason = {}) const { detail::cancel(*client_, id_, reason); }
   // Ends it at once; no code of it runs any more, no compensation either.
@@ -150,13 +150,12 @@ class Engine {
   template <class R = void, class In, class T>
   RunHandle<R> signal_with_start(std::string kind, std::string id, const In& input,
                                  std::string signal, const T& value,
-                                 const StartOptions& options = {},
-                                 const SignalOptions& signal_options = {}) {
+                                 const StartOptions& options = {}, const Event& event = {}) {
     return started<R>(detail::start(
         *client_, std::move(kind), std::move(id), detail::encode_for("signal_with_start", input),
         options,
         detail::SignalWithStart{std::move(signal), detail::encode_for("signal_with_start", value),
-                                signal_options.dedupe}));
+                                event}));
   }
   // A handle to a run that is there. Throws NotFound.
   template <class R = void>

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "pawl/event.hpp"
+
 namespace pawl {
 
 using Millis = std::chrono::milliseconds;
@@ -58,6 +60,11 @@ struct WaitOptions {  // Promises and signals.
 };
 
 struct StateOptions {
+  std::string step_key = {};
+};
+
+struct SendOptions {
+  Event event = {};
   std::string step_key = {};
 };
 
@@ -151,10 +158,6 @@ enum class OnExisting : std::uint8_t {
 struct StartOptions {
   OnExisting on_existing = OnExisting::kReturn;
   Tags tags = {};
-};
-
-struct SignalOptions {
-  std::string dedupe = {};  // Not empty: taken once, however often it is sent.
 };
 
 enum class Status : std::uint8_t {

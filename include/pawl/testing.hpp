@@ -106,8 +106,8 @@ class HistoryBuilder {
     return arrival(location, Outcome::kTimedOut, {});
   }
   template <class T = std::monostate>
-  HistoryBuilder& signal(const std::string& name, const T& value = {}) {
-    return received(name, encode(value));
+  HistoryBuilder& signal(const std::string& name, const T& value = {}, const Event& event = {}) {
+    return received(name, encode(value), event);
   }
   HistoryBuilder& cancel_requested(const std::string& reason = {});
 
@@ -124,7 +124,7 @@ class HistoryBuilder {
   HistoryBuilder& whole_operation(const std::string& name, const std::string& result);
   HistoryBuilder& state(const std::string& key, const std::string& value);
   HistoryBuilder& arrival(const std::string& location, Outcome outcome, const std::string& payload);
-  HistoryBuilder& received(const std::string& name, const std::string& payload);
+  HistoryBuilder& received(const std::string& name, const std::string& payload, const Event& event);
 
   std::shared_ptr<detail::Entries> entries_;
   std::string location_;

@@ -7,6 +7,7 @@
 
 #include "engine/thread_environment.h"
 #include "sdk/codec_store.h"
+#include "sdk/event.h"
 #include "sdk/program.h"
 #include "sdk/token.h"
 #include "store/sqlite/sqlite_store.h"
@@ -223,9 +224,10 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
     request.tags.push_back({name, value});
   }
   if (signal) {
+    request.signal_extra = encode_event(signal->name, signal->event);
     request.signal = std::move(signal->name);
     request.signal_payload = std::move(signal->payload);
-    request.signal_dedupe = std::move(signal->dedupe);
+    request.signal_dedupe = dedupe_text(signal->event);
   }
   engine::StartedRun started = wait_for<engine::StartedRun>(
       client, what, [&](auto done) { client.engine().start_run(request, std::move(done)); });
@@ -235,9 +237,10 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
 std::string kind_of(Client& client, void (*function)()) { return client.kind_of(function); }
 
 bool signal(Client& client, const std::string& run, const std::string& name,
-            const std::string& payload, const std::string& dedupe) {
+            const std::string& payload, const Event& event) {
+  const std::string extra = encode_event(name, event);
   return wait_for<bool>(client, call_on("signal", run), [&](auto done) {
-    client.engine().signal(run, name, payload, {}, dedupe, std::move(done));
+    client.engine().signal(run, name, payload, extra, dedupe_text(event), std::move(done));
   });
 }
 

@@ -8,6 +8,7 @@
 #include "pawl/activity.hpp"
 #include "pawl/errors.hpp"
 #include "sdk/activity_body.h"
+#include "sdk/event.h"
 #include "sdk/token.h"
 
 namespace pawl::detail {
@@ -207,13 +208,21 @@ void transact(const RunRef& ref, FutureId operation,
                       policy_of(retry));
 }
 
-void send(const RunRef& ref, FutureId operation, std::string run_id, std::string signal,
-          std::string payload) {
-  Run& run = Run::current(ref, "send");
+std::string check_send(const RunRef& ref, std::string_view run_id, std::string_view signal,
+                       const Event& event) {
+  Run::current(ref, "send");
   if (run_id.empty()) {
     throw UsageError("send: the run's id must not be empty");
   }
-  run.host().send(operation, std::move(run_id), std::move(signal), std::move(payload), {});
+  return encode_event(signal, event);
+}
+
+void send(const RunRef& ref, FutureId operation, std::string run_id, std::string signal,
+          std::string payload, std::string extra, const Event& event) {
+  Run::current(ref, "send")
+      .host()
+      .send(operation, std::move(run_id), std::move(signal), std::move(payload), std::move(extra),
+            dedupe_text(event));
 }
 
 std::string task_extra(const TaskOptions& options) {
@@ -338,6 +347,13 @@ std::string_view value_of(const RunRef& ref, FutureId future) {
   }
 }
 
+Event event_of(const RunRef& ref, FutureId future) {
+  Run& run = Run::current(ref, "co_await");
+  const replay::Outcome outcome = Run::check("co_await", run.machine().outcome(future));
+  const replay::Log& log = run.machine().log();
+  return outcome.entry == replay::kNoRecord ? Event() : decode_event(log.extra(log[outcome.entry]));
+}
+
 std::string promise_token(const RunRef& ref, std::string_view promise) {
   return make_token(Run::current(ref, "token").host().id(), promise);
 }
@@ -413,8 +429,7 @@ bool has_signal(const RunRef& ref, std::string_view name) {
   return Run::current(ref, "has_signal").machine().signal_count(name) > 0;
 }
 
-std::optional<std::string_view> take_signal(const RunRef& ref, BranchId branch,
-                                            std::string_view name) {
+std::optional<TakenSignal> take_signal(const RunRef& ref, BranchId branch, std::string_view name) {
   Run& run = Run::current(ref, "try_signal");
   const std::optional<replay::RecordId> taken =
       Run::check("try_signal", run.machine().take_signal(branch, name));
@@ -422,7 +437,8 @@ std::optional<std::string_view> take_signal(const RunRef& ref, BranchId branch,
     return std::nullopt;
   }
   const replay::Record& record = run.machine().log()[*taken];
-  return record.has_payload ? record.payload.view() : std::string_view("null");
+  return TakenSignal{record.has_payload ? record.payload.view() : std::string_view("null"),
+                     run.machine().log().extra(record)};
 }
 
 std::int64_t now_ms(const RunRef& ref) { return Run::current(ref, "now").machine().now_ms(); }

@@ -9,6 +9,7 @@
 #include "pawl/errors.hpp"
 #include "pawl/testing.hpp"
 #include "replay/machine.h"
+#include "sdk/event.h"
 #include "sdk/program.h"
 
 namespace pawl::testing {
@@ -282,12 +283,15 @@ HistoryBuilder& HistoryBuilder::failed(const std::string& location, const std::s
   return arrival(location, Outcome::kFailed, engine::encode_failure(failure));
 }
 
-HistoryBuilder& HistoryBuilder::received(const std::string& name, const std::string& payload) {
+HistoryBuilder& HistoryBuilder::received(const std::string& name, const std::string& payload,
+                                         const Event& event) {
+  const std::string extra = pawl::detail::encode_event(name, event);
   replay::Entry entry;
   entry.kind = replay::EntryKind::kSignalReceived;
   entry.name = name;
   entry.has_payload = true;
   entry.payload = payload;
+  entry.extra = extra;
   entries_->add(entry);
   return *this;
 }
@@ -323,7 +327,7 @@ class CheckHost final : public engine::RunHost {
   void transact(replay::FutureId /*operation*/, TransactBody /*body*/,
                 engine::RetryPolicy /*retry*/) override {}
   void send(replay::FutureId /*operation*/, std::string /*run_id*/, std::string /*signal*/,
-            std::string /*payload*/, std::string /*extra*/) override {}
+            std::string /*payload*/, std::string /*extra*/, std::string /*dedupe*/) override {}
 };
 
 std::string end_name(replay::EntryKind kind) {

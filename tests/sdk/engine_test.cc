@@ -117,8 +117,8 @@ TEST(Engine, WrongInputFailsTheRunAndSaysWhy) {
 TEST(Engine, Signals) {
   Environment env(everything());
   auto run = env.start(waits, "w");
-  EXPECT_TRUE(run.signal("other", 1, {.dedupe = "d"}));
-  EXPECT_FALSE(run.signal("other", 1, {.dedupe = "d"}));
+  EXPECT_TRUE(run.signal("other", 1, {.id = "d"}));
+  EXPECT_FALSE(run.signal("other", 1, {.id = "d"}));
   run.signal("go", "now");
   EXPECT_EQ(run.result(), "now");
   EXPECT_THROW(run.signal("go", "late"), pawl::Closed);

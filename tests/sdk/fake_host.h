@@ -316,7 +316,7 @@ class World {
       world_.operations_.push_back({operation, [body = std::move(body)] { return body(nullptr); }});
     }
     void send(replay::FutureId operation, std::string run_id, std::string signal,
-              std::string payload, std::string /*extra*/) override {
+              std::string payload, std::string /*extra*/, std::string /*dedupe*/) override {
       World& world = world_;
       world_.operations_.push_back({operation, [=, &world] {
                                       world.sent.push_back(run_id + " " + signal + " " + payload);
