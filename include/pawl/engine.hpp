@@ -5,11 +5,12 @@
 // be used from workflow code, nor from activities that the same engine waits for.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -49,7 +50,7 @@ struct SignalWithStart {
 
 Started start(Client& client, std::string kind, std::string id, std::string input,
               const StartOptions& options, std::optional<SignalWithStart> signal);
-std::string kind_of(Client& client, void (*function)());
+std::string kind_of(Client& client, std::string_view call, void (*function)());
 bool signal(Client& client, const std::string& run, const std::string& name,
             const std::string& payload, const Event& event);
 void resolve(Client& client, const std::string& run, const std::string& promise,
@@ -69,6 +70,22 @@ template <class T>
 std::string encode_for(std::string_view call, const T& value) {
   return encode(Kept<T>(value), [&] { return std::string(call); });
 }
+
+// The input of a workflow with these parameters, as one value.
+template <class... Args>
+struct Input {
+  using Type = std::tuple<std::decay_t<Args>...>;
+};
+template <>
+struct Input<> {
+  using Type = std::nullptr_t;
+};
+template <class Arg>
+struct Input<Arg> {
+  using Type = std::decay_t<Arg>;
+};
+template <class... Args>
+using InputOf = typename Input<Args...>::Type;
 
 }  // namespace detail
 
@@ -125,7 +142,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // --- Runs ---
-  // An empty id: a new one is made.
+  // An empty id: a new one is made. The kind need not be in this engine's registry: the run waits
+  // until a process that has it works on the store. R is what the workflow returns.
   template <class R = void, class In>
     requires(!std::is_same_v<std::decay_t<In>, StartOptions>)
   RunHandle<R> start(std::string kind, std::string id, const In& input,
@@ -138,13 +156,22 @@ class Engine {
     return started<R>(
         detail::start(*client_, std::move(kind), std::move(id), "null", options, std::nullopt));
   }
-  // By the function that was registered.
+  // By the function: its parameters and its result are checked. It must be in this engine's
+  // registry, under one kind; else UsageError.
+  template <class R, class... Args>
+  RunHandle<R> start(Workflow<R> (*function)(Context, Args...), std::string id,
+                     const StartOptions& options,
+                     const std::type_identity_t<std::decay_t<Args>>&... input) {
+    std::string kind = kind_of("start", function);
+    return started<R>(
+        detail::start(*client_, std::move(kind), std::move(id),
+                      detail::encode_arguments([] { return std::string("start"); }, input...),
+                      options, std::nullopt));
+  }
   template <class R, class... Args>
   RunHandle<R> start(Workflow<R> (*function)(Context, Args...), std::string id,
                      const std::type_identity_t<std::decay_t<Args>>&... input) {
-    return started<R>(detail::start(
-        *client_, detail::kind_of(*client_, reinterpret_cast<void (*)()>(function)), std::move(id),
-        detail::encode_arguments([] { return std::string("start"); }, input...), {}, std::nullopt));
+    return start(function, std::move(id), StartOptions(), input...);
   }
   // Starts the run unless it is there, and sends it a signal, in one commit.
   template <class R = void, class In, class T>
@@ -156,6 +183,16 @@ class Engine {
         options,
         detail::SignalWithStart{std::move(signal), detail::encode_for("signal_with_start", value),
                                 event}));
+  }
+  // By the function. Its input is nullptr if it takes none, and a std::tuple if it takes several.
+  template <class R, class... Args, class T>
+  RunHandle<R> signal_with_start(Workflow<R> (*function)(Context, Args...), std::string id,
+                                 const detail::InputOf<Args...>& input, std::string signal,
+                                 const T& value, const StartOptions& options = {},
+                                 const Event& event = {}) {
+    std::string kind = kind_of("signal_with_start", function);
+    return signal_with_start<R>(std::move(kind), std::move(id), input, std::move(signal), value,
+                                options, event);
   }
   // A handle to a run that is there. Throws NotFound.
   template <class R = void>
@@ -194,6 +231,10 @@ class Engine {
   detail::Client& client() { return *client_; }
 
  private:
+  template <class R, class... Args>
+  std::string kind_of(std::string_view call, Workflow<R> (*function)(Context, Args...)) {
+    return detail::kind_of(*client_, call, reinterpret_cast<void (*)()>(function));
+  }
   template <class R>
   RunHandle<R> started(detail::Started started) {
     return RunHandle<R>(client_, std::move(started.id), started.is_new);

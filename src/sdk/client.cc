@@ -125,13 +125,30 @@ void Client::abandon() {
   store_.reset();
 }
 
-const std::string& Client::kind_of(void (*function)()) const {
+const std::string& Client::kind_of(std::string_view call, void (*function)()) const {
+  const WorkflowEntry* found = nullptr;
   for (const WorkflowEntry& entry : registry_.workflows()) {
-    if (entry.function == function) {
-      return entry.kind;
+    if (entry.function != function) {
+      continue;
     }
+    if (found != nullptr) {
+      throw UsageError(std::string(call) + ": this function is in the registry as '" + found->kind +
+                       "' and as '" + entry.kind + "'; say which by its name");
+    }
+    found = &entry;
   }
-  throw UsageError("start: this function is not in the registry as a workflow");
+  if (found == nullptr) {
+    throw UsageError(std::string(call) +
+                     ": this function is not in the engine's registry; add it by "
+                     "Registry::workflow(kind, function), or start it by the name of its kind if "
+                     "another process has it");
+  }
+  return found->kind;
+}
+
+bool Client::has_kind(std::string_view kind) const {
+  return std::ranges::any_of(registry_.workflows(),
+                             [&](const WorkflowEntry& entry) { return entry.kind == kind; });
 }
 
 // --- Calls ---------------------------------------------------------------------------------------
@@ -234,7 +251,9 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
   return {std::move(started.id), started.is_new};
 }
 
-std::string kind_of(Client& client, void (*function)()) { return client.kind_of(function); }
+std::string kind_of(Client& client, std::string_view call, void (*function)()) {
+  return client.kind_of(call, function);
+}
 
 bool signal(Client& client, const std::string& run, const std::string& name,
             const std::string& payload, const Event& event) {
@@ -289,7 +308,10 @@ std::string wait(Client& client, const std::string& run, std::optional<Millis> l
         std::string(error.what()) + "; the run is " +
         std::string(store::status_name(static_cast<store::RunStatus>(description.status))) +
         (description.waiting_for.empty() ? "" : " for " + description.waiting_for) +
-        (description.reason.empty() ? "" : ": " + description.reason));
+        (description.reason.empty() ? "" : ": " + description.reason) +
+        (client.has_kind(description.info.kind)
+             ? ""
+             : "; this engine has no workflow '" + description.info.kind + "'"));
   }
   switch (outcome.status) {
     case store::RunStatus::kFailed: {

@@ -57,8 +57,9 @@ class Client {
   void detach_hooks() { hooks_ = nullptr; }
   Registry& registry() { return registry_; }
   const EngineOptions& options() const { return options_; }
-  // Throws UsageError.
-  const std::string& kind_of(void (*function)()) const;
+  // Throws UsageError; `call` is for the message.
+  const std::string& kind_of(std::string_view call, void (*function)()) const;
+  bool has_kind(std::string_view kind) const;
 
  private:
   std::shared_ptr<engine::Environment> environment_;

@@ -86,8 +86,15 @@ TEST(Engine, StartIsIdempotentUnlessToldOtherwise) {
       env.start<int>("add", "a", std::tuple(5, 6), {.on_existing = pawl::OnExisting::kReplace});
   EXPECT_EQ(replaced.result(), 11);
   EXPECT_EQ(replaced.describe().info.number, 2U);
+  // By the function as by the name.
+  EXPECT_THROW(env.start(add, "a", {.on_existing = pawl::OnExisting::kFail}, 1, 2),
+               pawl::AlreadyExists);
+  EXPECT_EQ(env.start(add, "a", {.on_existing = pawl::OnExisting::kReplace}, 7, 8).result(), 15);
+  EXPECT_EQ(env.start(sleeps, "s", {.tags = {{"shop", "north"}}}).describe().info.kind, "sleeps");
+  EXPECT_EQ(env.signal_with_start(waits, "v", nullptr, "go", "on").result(), "on");
+  EXPECT_EQ(env.signal_with_start(add, "sum", {3, 4}, "unused", 1).result(), 7);
   EXPECT_FALSE(env.start(add, "", 1, 1).id().empty());
-  EXPECT_EQ(env.get<int>("a").result(), 11);
+  EXPECT_EQ(env.get<int>("a").result(), 15);
   EXPECT_THROW(env.get("nobody"), pawl::NotFound);
 }
 
@@ -100,6 +107,48 @@ TEST(Engine, MisuseIsToldToTheCaller) {
   Registry registry = everything();
   EXPECT_THROW(registry.workflow("add", add), pawl::UsageError);
   EXPECT_THROW(registry.activity("", [] {}), pawl::UsageError);
+}
+
+template <class Call>
+std::string usage_error(const Call& call) {
+  try {
+    call();
+  } catch (const pawl::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Workflow<int> not_registered(Context /*ctx*/) { co_return 1; }
+
+TEST(Engine, AFunctionIsStartedUnderTheKindThatItHas) {
+  Environment env(everything().workflow("add again", add));
+  EXPECT_EQ(usage_error([&] { env.start(add, "a", 1, 2); }),
+            "start: this function is in the registry as 'add' and as 'add again'; say which by its "
+            "name");
+  EXPECT_EQ(usage_error([&] { env.start(not_registered, "n"); }),
+            "start: this function is not in the engine's registry; add it by "
+            "Registry::workflow(kind, function), or start it by the name of its kind if another "
+            "process has it");
+  EXPECT_EQ(env.start<int>("add again", "a", std::tuple(1, 2)).result(), 3);
+}
+
+// Another process may have it.
+TEST(Engine, AKindThatThisEngineDoesNotHave) {
+  TempDir dir;
+  Engine client(dir.url(), Registry(), {.work = false});
+  Engine idle(dir.url(), Registry());
+  const auto run = client.start<int>("add", "a", std::tuple(1, 2));
+  try {
+    run.result_for(20ms);
+    FAIL();
+  } catch (const pawl::TimedOut& error) {
+    EXPECT_STREQ(error.what(),
+                 "result of 'a': no answer in time; the run is running; this engine has no "
+                 "workflow 'add'");
+  }
+  const Engine worker(dir.url(), everything());
+  EXPECT_EQ(run.result_for(10s), 3);
 }
 
 TEST(Engine, WrongInputFailsTheRunAndSaysWhy) {
