@@ -419,6 +419,7 @@ class Context {
   }
   // Runs several of them concurrently, till all have ended: a tuple of their results
   // (std::monostate for void). The first error, in the order of the arguments, is thrown then.
+  // The line that is recorded is that of the co_await.
   template <detail::BranchBody... F>
     requires(sizeof...(F) > 0)
   Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> join(F... bodies) const {
@@ -642,12 +643,13 @@ Workflow<detail::Stored<detail::BranchResult<F>>> Context::run_arm(Context inner
 template <class... F>
 Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> Context::run_join(Context outer,
                                                                                    F... bodies) {
+  const std::source_location at = co_await detail::AwaitedAt{};
   detail::JoinState join;
   join.running = sizeof...(F);
   std::vector<Context> branches;
   branches.reserve(sizeof...(F));
   for (std::size_t i = 0; i < sizeof...(F); ++i) {
-    branches.push_back(outer.open_branch("join", {}, {}));
+    branches.push_back(outer.open_branch("join", {}, at));
   }
   std::size_t next = 0;
   auto arms = std::tuple<Workflow<detail::Stored<detail::BranchResult<F>>>...>{
@@ -665,12 +667,13 @@ Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> Context::run_jo
 template <class F>
 Workflow<std::vector<detail::Stored<detail::BranchResult<F>>>> Context::run_join_all(
     Context outer, std::vector<F> bodies) {
+  const std::source_location at = co_await detail::AwaitedAt{};
   detail::JoinState join;
   join.running = bodies.size();
   std::vector<Context> branches;
   branches.reserve(bodies.size());
   for (std::size_t i = 0; i < bodies.size(); ++i) {
-    branches.push_back(outer.open_branch("join", {}, {}));
+    branches.push_back(outer.open_branch("join", {}, at));
   }
   std::vector<Workflow<detail::Stored<detail::BranchResult<F>>>> arms;
   arms.reserve(bodies.size());

@@ -230,6 +230,15 @@ class World {
     return places;
   }
   replay::Machine& machine() { return *machine_; }
+  // Where the code stood that asked for the command at this location.
+  std::string source(const std::string& location) const {
+    for (const auto& [seq, kept] : rows_) {
+      if (kept.texts.location == location) {
+        return kept.source;
+      }
+    }
+    return "";
+  }
 
   bool replay_every_turn = false;
   std::int64_t now_ms = 1'000'000;

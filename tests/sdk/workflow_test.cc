@@ -773,6 +773,52 @@ TEST(Versions, DisagreementIsAViolationWithSource) {
       << world.violation();
 }
 
+// Where each kind of step is asked for; the lines are counted from here.
+constexpr int kSourceLine = __LINE__ - 1;
+Workflow<void> asks_for_everything(Context ctx) {
+  const auto arm = [](Branch inner) -> Workflow<void> {
+    inner.set("inner", 1);
+    co_return;
+  };
+  const auto step = [](Branch /*inner*/, int /*state*/) -> Workflow<LoopStep<int>> {
+    co_return break_with();
+  };
+  ctx.check_version(1);
+  ctx.set("key", 1);
+  ctx.clear("key");
+  co_await Saga(ctx).add("refund", 1);
+  (void)ctx.schedule("task");
+  auto timer = ctx.sleep(1s);
+  (void)ctx.signal("signal");
+  (void)ctx.promise("promise");
+  (void)ctx.child("kind", "id", 1);
+  ctx.cancel(timer);
+  co_await ctx.branch(arm);
+  co_await ctx.join(arm, arm);
+  co_await ctx.join(std::vector{arm});
+  co_await ctx.loop(1, step);
+  co_await ctx.run("operation", [] {});
+  co_await ctx.transact("transaction", [](Transaction&) {});
+  co_await ctx.send("run", "signal");
+  ctx.removed(StepKind::kTask, "old");
+  co_await with_timeout(ctx.signal("last"), 1s);
+}
+
+TEST(Versions, EveryStepKnowsItsLine) {
+  World world(asks_for_everything);
+  world.turn();
+  const std::vector<int> lines = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+                                  21, 21, 22, 23, 24, 25, 26, 27, 28, 28};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string location = "{" + std::to_string(i + 1) + "}";
+    EXPECT_EQ(world.source(location),
+              "sdk/workflow_test.cc:" + std::to_string(kSourceLine + lines[i]))
+        << location << "\n"
+        << world.text();
+  }
+  EXPECT_EQ(world.source("{13, 1}"), "sdk/workflow_test.cc:" + std::to_string(kSourceLine + 4));
+}
+
 Workflow<int> catches_violation(Context ctx) {
   try {
     co_await ctx.schedule("charge");
