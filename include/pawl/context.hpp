@@ -3,7 +3,7 @@
 //
 // A cheap handle, passed by value. For the code of its own workflow only, while that runs: anything
 // else throws UsageError. Names must not be empty. Payloads have a limit (EngineOptions), and what
-// is over it throws UsageError at the call.
+// is over it throws PayloadTooLarge at the call; a result that is over it fails its step for good.
 #pragma once
 
 #include <concepts>
@@ -324,7 +324,8 @@ class Context {
   Future<void> send(detail::Name run_id, std::string_view signal, const T& value = {},
                     const SendOptions& options = {}) const {
     const std::string payload = encode_input("signal", signal, value);
-    const std::string extra = detail::check_send(run_, run_id.text, signal, options.event);
+    const std::string extra =
+        detail::check_send(run_, run_id.text, signal, payload.size(), options.event);
     const std::string name = "send " + std::string(signal);
     detail::Request request =
         request_for("send", StepKind::kOperation, run_id.at, options.step_key);
@@ -719,8 +720,10 @@ Workflow<Value> Context::run_loop(Context outer, State state, F body, LoopOption
       is_done = step.is_break();
       if (is_done) {
         result = detail::encode(step.value(), where_result);
+        detail::check_size(outer.run_, where_result(), result.size());
       } else {
         encoded = detail::encode(step.state(), where);
+        detail::check_size(outer.run_, where(), encoded.size());
         checkpoint = detail::continue_loop(outer.run_, loop, encoded);
       }
     } catch (...) {

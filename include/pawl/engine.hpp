@@ -1,8 +1,9 @@
 // Engine: runs the workflows of a registry on a store, and is the client for them. Thread-safe.
 //
 // All calls block until what they ask for is durable. They throw NotFound, AlreadyExists, Closed,
-// UsageError or StoreError. A run is named by its id; the newest one with that id is meant. Not to
-// be used from workflow code, nor from activities that the same engine waits for.
+// UsageError, PayloadError (PayloadTooLarge, if it is that) or StoreError. A run is named by its
+// id; the newest one with that id is meant. Not to be used from workflow code, nor from activities
+// that the same engine waits for.
 #pragma once
 
 #include <cstddef>

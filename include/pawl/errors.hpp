@@ -5,6 +5,7 @@
 // throws Cancelled at the awaits that are pending when it is delivered.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,6 +37,13 @@ class PayloadError : public Exception {
   // `where` is the call, e.g. "signal 'approved'"; `type` the C++ type.
   PayloadError(std::string_view where, std::string_view type, std::string_view problem);
   explicit PayloadError(const std::string& problem) : Exception(problem) {}
+};
+
+// It is larger than EngineOptions::payload_bytes_max. Nothing of it was recorded or sent.
+class PayloadTooLarge : public PayloadError {
+ public:
+  // `what` is e.g. "input of task 'charge'".
+  PayloadTooLarge(std::string_view what, std::size_t bytes, std::size_t bytes_max);
 };
 
 // The run was asked to end. Leaving the workflow function, it ends the run as cancelled.

@@ -137,8 +137,9 @@ struct EngineOptions {
   std::string worker_name = {};  // For people; empty: host and process.
   std::vector<Queue> queues = {{}};
   Millis lease = std::chrono::seconds(30);
-  std::size_t cache_bytes = std::size_t{256} << 20U;       // For runs that wait in memory.
-  std::size_t payload_bytes_max = std::size_t{64} << 20U;  // Larger ones are refused at the call.
+  std::size_t cache_bytes = std::size_t{256} << 20U;  // For runs that wait in memory.
+  // Larger ones are refused at the call that makes them: PayloadTooLarge.
+  std::size_t payload_bytes_max = std::size_t{64} << 20U;
   std::size_t activity_threads = 0;                        // 0: as many as seem useful.
   std::shared_ptr<const PayloadCodec> payload_codec = {};  // For what is written.
   // For what was written by others, e.g. before a change of key.

@@ -219,10 +219,39 @@ std::string call_on(std::string_view call, const std::string& run) {
 
 }  // namespace
 
+namespace {
+
+void check_size(Client& client, std::string_view what, std::size_t bytes) {
+  if (bytes > client.options().payload_bytes_max) {
+    throw PayloadTooLarge(what, bytes, client.options().payload_bytes_max);
+  }
+}
+
+// "signal 'approved' to 'order-17'".
+std::string signal_text(const std::string& signal, const std::string& run) {
+  return call_on("signal", signal) + " to '" + run + "'";
+}
+
+// The event, encoded.
+std::string check_signal(Client& client, const std::string& what, const std::string& signal,
+                         const std::string& payload, const Event& event) {
+  check_size(client, what, payload.size());
+  std::string extra = encode_event(signal, event);
+  check_size(client, "event of " + what, extra.size());
+  return extra;
+}
+
+}  // namespace
+
 Started start(Client& client, std::string kind, std::string id, std::string input,
               const StartOptions& options, std::optional<SignalWithStart> signal) {
   engine::StartRequest request;
   const std::string what = call_on("start", id);
+  check_size(client, "input of run '" + id + "'", input.size());
+  if (signal) {
+    request.signal_extra = check_signal(client, signal_text(signal->name, id), signal->name,
+                                        signal->payload, signal->event);
+  }
   request.kind = std::move(kind);
   request.id = std::move(id);
   request.input = std::move(input);
@@ -241,7 +270,6 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
     request.tags.push_back({name, value});
   }
   if (signal) {
-    request.signal_extra = encode_event(signal->name, signal->event);
     request.signal = std::move(signal->name);
     request.signal_payload = std::move(signal->payload);
     request.signal_dedupe = dedupe_text(signal->event);
@@ -257,15 +285,18 @@ std::string kind_of(Client& client, std::string_view call, void (*function)()) {
 
 bool signal(Client& client, const std::string& run, const std::string& name,
             const std::string& payload, const Event& event) {
-  const std::string extra = encode_event(name, event);
-  return wait_for<bool>(client, call_on("signal", run), [&](auto done) {
+  const std::string what = signal_text(name, run);
+  const std::string extra = check_signal(client, what, name, payload, event);
+  return wait_for<bool>(client, what, [&](auto done) {
     client.engine().signal(run, name, payload, extra, dedupe_text(event), std::move(done));
   });
 }
 
 void resolve(Client& client, const std::string& run, const std::string& promise,
              const std::string& payload) {
-  wait_for<void>(client, call_on("resolve", promise) + " of '" + run + "'", [&](auto done) {
+  const std::string what = call_on("resolve", promise) + " of '" + run + "'";
+  check_size(client, what, payload.size());
+  wait_for<void>(client, what, [&](auto done) {
     client.engine().resolve(run, promise, payload, std::move(done));
   });
 }
@@ -276,17 +307,22 @@ void reject(Client& client, const std::string& run, const std::string& promise,
   failure.type = type;
   failure.message = message;
   failure.details = details;
-  wait_for<void>(client, call_on("reject", promise) + " of '" + run + "'", [&](auto done) {
-    client.engine().reject(run, promise, engine::encode_failure(failure), std::move(done));
+  const std::string what = call_on("reject", promise) + " of '" + run + "'";
+  const std::string payload = engine::encode_failure(failure);
+  check_size(client, what, payload.size());
+  wait_for<void>(client, what, [&](auto done) {
+    client.engine().reject(run, promise, payload, std::move(done));
   });
 }
 
 void cancel(Client& client, const std::string& run, const std::string& reason) {
+  check_size(client, "reason to " + call_on("cancel", run), reason.size());
   wait_for<void>(client, call_on("cancel", run),
                  [&](auto done) { client.engine().cancel(run, reason, std::move(done)); });
 }
 
 void terminate(Client& client, const std::string& run, const std::string& reason) {
+  check_size(client, "reason to " + call_on("terminate", run), reason.size());
   wait_for<void>(client, call_on("terminate", run),
                  [&](auto done) { client.engine().terminate(run, reason, std::move(done)); });
 }

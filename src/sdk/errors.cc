@@ -30,6 +30,10 @@ std::string failure_text(std::string_view subject, const std::string& type,
 PayloadError::PayloadError(std::string_view where, std::string_view type, std::string_view problem)
     : Exception(std::string(where) + " as " + std::string(type) + ": " + std::string(problem)) {}
 
+PayloadTooLarge::PayloadTooLarge(std::string_view what, std::size_t bytes, std::size_t bytes_max)
+    : PayloadError(std::string(what) + ": " + std::to_string(bytes) + " bytes; at most " +
+                   std::to_string(bytes_max) + " are allowed") {}
+
 Cancelled::Cancelled(std::string reason)
     : Exception(reason.empty() ? "cancelled" : "cancelled: " + reason),
       reason_(std::move(reason)) {}

@@ -858,7 +858,7 @@ Workflow<std::string> misuse(Context ctx) {
   }
   try {
     co_await ctx.schedule("big", std::string(2000, 'x'));
-  } catch (const UsageError& error) {
+  } catch (const PayloadTooLarge& error) {
     note(error);
   }
   try {
@@ -881,13 +881,12 @@ TEST(Misuse, IsAnExceptionThatNamesTheCall) {
   World world(misuse);
   world.settings.payload_bytes_max = 1000;
   world.turn();
-  EXPECT_EQ(world.result(),
-            R"("run: a operation needs a name\n)"
-            R"(timer: a duration must not be negative\n)"
-            R"(cancel: cancel: only tasks and timers can be cancelled, this is a signal\n)"
-            R"(schedule 'big': a payload of 2002 bytes; at most 1000 are allowed\n)"
-            R"(co_await: an empty future or context\n)"
-            R"(co_await: this Workflow was awaited before, or moved from\n")");
+  EXPECT_EQ(world.result(), R"("run: the name must not be empty\n)"
+                            R"(timer: a duration must not be negative\n)"
+                            R"(cancel: only tasks and timers can be cancelled, this is a signal\n)"
+                            R"(input of task 'big': 2002 bytes; at most 1000 are allowed\n)"
+                            R"(co_await: an empty future or context\n)"
+                            R"(co_await: this Workflow was awaited before, or moved from\n")");
 }
 
 std::optional<Context> leaked;

@@ -114,6 +114,8 @@ struct Opened {
 };
 
 Opened open(const RunRef& run, const Request& request);
+// Throws PayloadTooLarge.
+void check_size(const RunRef& run, std::string_view what, std::size_t bytes);
 
 // One attempt of an activity: returns its encoded result, or throws.
 using ActivityFunction = std::function<std::string(Activity&)>;
@@ -121,9 +123,9 @@ void execute(const RunRef& run, FutureId operation, std::string name, std::strin
              ActivityFunction function, const Retry& retry, Millis timeout);
 void transact(const RunRef& run, FutureId operation,
               std::function<std::string(Transaction&)> function, const Retry& retry);
-// The event's attributes, encoded. Throws UsageError.
+// The event's attributes, encoded. Throws UsageError or PayloadTooLarge.
 std::string check_send(const RunRef& run, std::string_view run_id, std::string_view signal,
-                       const Event& event);
+                       std::size_t payload_bytes, const Event& event);
 void send(const RunRef& run, FutureId operation, std::string run_id, std::string signal,
           std::string payload, std::string extra, const Event& event);
 
