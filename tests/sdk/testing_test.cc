@@ -166,6 +166,28 @@ TEST(TestKit, WaitingForNothingIsNoticed) {
   EXPECT_THROW(run.result_for(1h), pawl::TimedOut);
 }
 
+Workflow<void> cannot_be_undone(Context ctx) {
+  co_await pawl::Saga(ctx).add("nobody has it", 1);
+  throw std::runtime_error("failed");
+}
+
+TEST(TestKit, ACompensationThatNobodyHasIsNoticed) {
+  Registry registry;
+  registry.workflow("cannot_be_undone", cannot_be_undone);
+  Environment env(registry);
+  auto run = env.start(cannot_be_undone, "c");
+  env.run_until_idle();
+  try {
+    run.result();
+    FAIL();
+  } catch (const pawl::TimedOut& error) {
+    EXPECT_NE(std::string(error.what()).find("the run is compensating"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("no activity of this name is registered"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 int calls = 0;
 Workflow<void> not_deterministic(Context ctx) {
   ++calls;
