@@ -294,6 +294,42 @@ TEST(Check, AllKindsOfEntries) {
   EXPECT_EQ(result.payload, R"("1o5ct7")");
 }
 
+Workflow<int> changed_later(Context ctx) {
+  const auto version = ctx.check_version(3);
+  co_await pawl::Saga(ctx).add("undo", 1);
+  ctx.set("key", 1);
+  ctx.clear("key");
+  co_await pawl::with_timeout(ctx.schedule("task"), 1h);
+  auto unused = ctx.schedule<int>("unused", {.step_key = "by key"});
+  ctx.cancel(unused);
+  co_await ctx.v(2).sleep(1s);
+  co_return static_cast<int>(version);
+}
+
+TEST(Check, VersionsCompensationsAndCancelling) {
+  const auto history = HistoryBuilder()
+                           .checked_version(2)
+                           .compensation("undo", 1)
+                           .set("key", 1)
+                           .clear("key")
+                           .task("task")
+                           .timer(1h)
+                           .completed("{5}")
+                           .cancels("{6}")
+                           .step_key("by key")
+                           .task("unused")
+                           .cancels("{8}")
+                           .version(2)
+                           .timer(1s)
+                           .completed("{10}")
+                           .build();
+  const CheckResult result = pawl::testing::check(changed_later, history);
+  EXPECT_TRUE(result.agrees) << result.violation;
+  EXPECT_EQ(result.payload, "2") << history.text();
+  EXPECT_TRUE(history.contains("{7} TimerCancelRequested")) << history.text();
+  EXPECT_THROW(HistoryBuilder().promise("p").cancels("{1}"), pawl::UsageError);
+}
+
 TEST(Check, HistoryOfARealRun) {
   Shop shop;
   Environment env(shop.registry);
