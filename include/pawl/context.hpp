@@ -205,7 +205,8 @@ class Context {
     return Future<Result>(run_, opened.future, is_shielded_);
   }
 
-  // Puts a task on a queue, for whichever worker has an activity of this type.
+  // Puts a task on a queue, for whichever worker has an activity of this type. An activity with
+  // several parameters takes a std::tuple.
   template <class R = void, class In>
     requires(!std::is_same_v<std::decay_t<In>, TaskOptions>)
   Future<R> schedule(detail::Name type, const In& input, const TaskOptions& options = {}) const {
@@ -306,17 +307,18 @@ class Context {
 
   // --- Other runs ---
 
+  // Starts a run of its own. If there is one with this id, it fails: ChildFailed. A workflow with
+  // several parameters takes a std::tuple.
   template <class R = void, class In>
+    requires(!std::is_same_v<std::decay_t<In>, ChildOptions>)
   Future<R> child(detail::Name kind, std::string_view id, const In& input,
                   const ChildOptions& options = {}) const {
-    detail::check_no_event<R>();
     const std::string payload = encode_input("input of child", id, input);
-    detail::Request request = request_for("child", StepKind::kChild, kind.at, options.step_key);
-    request.name = id;
-    request.child_kind = kind.text;
-    request.payload = &payload;
-    request.extra = detail::child_extra(options);
-    return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
+    return child_raw<R>(kind, id, &payload, options);
+  }
+  template <class R = void>
+  Future<R> child(detail::Name kind, std::string_view id, const ChildOptions& options = {}) const {
+    return child_raw<R>(kind, id, nullptr, options);
   }
   // Sends a signal, once. Complete when it is on its way; nobody gets it if there is no run with
   // this id, or if it has ended.
@@ -525,6 +527,18 @@ class Context {
     request.name = type.text;
     request.payload = payload;
     request.extra = detail::task_extra(options);
+    return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
+  }
+
+  template <class R>
+  Future<R> child_raw(const detail::Name& kind, std::string_view id, const std::string* payload,
+                      const ChildOptions& options) const {
+    detail::check_no_event<R>();
+    detail::Request request = request_for("child", StepKind::kChild, kind.at, options.step_key);
+    request.name = id;
+    request.child_kind = kind.text;
+    request.payload = payload;
+    request.extra = detail::child_extra(options);
     return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
   }
 

@@ -33,6 +33,7 @@ struct Description {
   std::string reason;       // kBlocked: why.
   Time started;
   Time changed;  // When the status last did.
+  Tags tags;
 };
 
 namespace detail {
@@ -64,6 +65,7 @@ void resume(Client& client, const std::string& run);
 // The encoded result; throws WorkflowFailed, WorkflowCancelled, TimedOut.
 std::string wait(Client& client, const std::string& run, std::optional<Millis> limit);
 Description describe(Client& client, const std::string& run);
+std::optional<std::string> state(Client& client, const std::string& run, std::string_view key);
 void stop(Client& client);
 std::pair<std::string, std::string> parse_token(std::string_view token);
 
@@ -98,13 +100,22 @@ class RunHandle {
   // The call that gave this handle has started it.
   bool is_new() const { return is_new_; }
 
-  // Waits for the end of the run, and of those it recurs to. Throws WorkflowFailed or
-  // WorkflowCancelled; with a limit, TimedOut.
+  // Waits for the end of the run, and of those it recurs to; a blocked one has not ended. Throws
+  // WorkflowFailed or WorkflowCancelled; with a limit, TimedOut, which says what the run waits for.
   R result() const { return read(detail::wait(*client_, id_, std::nullopt)); }
   R result_for(Millis limit) const { return read(detail::wait(*client_, id_, limit)); }
 
   Description describe() const { return detail::describe(*client_, id_); }
   Status status() const { return describe().status; }
+  // What its code has set by ctx.set(). Reads the run's history.
+  template <class T>
+  std::optional<T> state(const std::string& key) const {
+    const std::optional<std::string> payload = detail::state(*client_, id_, key);
+    if (!payload) {
+      return std::nullopt;
+    }
+    return detail::decode<T>(*payload, [&] { return "state '" + key + "' of '" + id_ + "'"; });
+  }
 
   // False: the event, by its id and source, was sent before: signal("paid", sum, {.id = "p-17"}).
   template <class T = std::monostate>
@@ -174,7 +185,8 @@ class Engine {
                      const std::type_identity_t<std::decay_t<Args>>&... input) {
     return start(function, std::move(id), StartOptions(), input...);
   }
-  // Starts the run unless it is there, and sends it a signal, in one commit.
+  // Starts the run unless it is there, and sends it a signal, in one commit. If that run has ended,
+  // nobody gets the signal.
   template <class R = void, class In, class T>
   RunHandle<R> signal_with_start(std::string kind, std::string id, const In& input,
                                  std::string signal, const T& value,

@@ -46,7 +46,9 @@ class PayloadTooLarge : public PayloadError {
   PayloadTooLarge(std::string_view what, std::size_t bytes, std::size_t bytes_max);
 };
 
-// The run was asked to end. Leaving the workflow function, it ends the run as cancelled.
+// The run was asked to end. Leaving the workflow function, it ends the run as cancelled. To clean
+// up, catch it, leave the handler (C++ has no co_await in one), and go on: what is awaited after it
+// is not interrupted again.
 class Cancelled : public Exception {
  public:
   explicit Cancelled(std::string reason = {});

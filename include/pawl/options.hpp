@@ -151,7 +151,7 @@ struct EngineOptions {
 
 // What start() does when there is a run with this id.
 enum class OnExisting : std::uint8_t {
-  kReturn,   // A handle to that one, whatever became of it.
+  kReturn,   // A handle to that one, whatever became of it; AlreadyExists if its kind is another.
   kFail,     // Throws AlreadyExists.
   kReplace,  // An open one is terminated; the new one has the next number.
 };
@@ -171,5 +171,7 @@ enum class Status : std::uint8_t {
   kRecurred = 7,
   kBlocked = 8,  // Needs a person; Description::reason says why.
 };
+// "waiting".
+std::string_view to_string(Status status);
 
 }  // namespace pawl

@@ -158,6 +158,11 @@ bool Client::has_kind(std::string_view kind) const {
                              [&](const WorkflowEntry& entry) { return entry.kind == kind; });
 }
 
+bool Client::has_activity(std::string_view name) const {
+  return std::ranges::any_of(registry_.activities(),
+                             [&](const ActivityEntry& entry) { return entry.name == name; });
+}
+
 // --- Calls ---------------------------------------------------------------------------------------
 
 namespace {
@@ -254,6 +259,9 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
               const StartOptions& options, std::optional<SignalWithStart> signal) {
   engine::StartRequest request;
   const std::string what = call_on("start", id);
+  if (kind.empty()) {
+    throw UsageError(what + ": the kind of workflow must not be empty");
+  }
   check_size(client, "input of run '" + id + "'", input.size());
   if (signal) {
     request.signal_extra = check_signal(client, signal_text(signal->name, id), signal->name,
@@ -339,6 +347,38 @@ void resume(Client& client, const std::string& run) {
                  [&](auto done) { client.engine().resume(run, std::move(done)); });
 }
 
+namespace {
+
+// What the run needs and this engine does not have, for whoever waits in vain; others may have it.
+std::string missing_for(Client& client, const std::string& run) {
+  const store::RunRow row = find_row(client, run);
+  std::string text;
+  const auto miss = [&](const std::string& what) { text += "; this engine " + what; };
+  if (!client.has_kind(row.kind)) {
+    miss("has no workflow '" + row.kind + "'");
+  }
+  const Result<std::vector<store::TaskRow>> tasks = client.store().read_tasks(row.key);
+  for (std::size_t i = 0; tasks && i < tasks->size(); ++i) {
+    const store::TaskRow& task = (*tasks)[i];
+    if (!client.has_activity(task.type)) {
+      miss("has no activity '" + task.type + "'");
+    } else if (std::ranges::find(client.options().queues, task.queue, &Queue::name) ==
+               client.options().queues.end()) {
+      miss("takes no tasks from the queue '" + task.queue + "'");
+    }
+  }
+  const Result<std::vector<store::RunRow>> children = client.store().read_children(row.key);
+  for (std::size_t i = 0; children && i < children->size(); ++i) {
+    const store::RunRow& child = (*children)[i];
+    if (!store::is_closed(child.status) && !client.has_kind(child.kind)) {
+      miss("has no workflow '" + child.kind + "', which the child '" + child.id + "' is");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string wait(Client& client, const std::string& run, std::optional<Millis> limit) {
   engine::RunOutcome outcome;
   try {
@@ -348,13 +388,9 @@ std::string wait(Client& client, const std::string& run, std::optional<Millis> l
   } catch (const TimedOut& error) {
     const Description description = describe(client, run);
     throw TimedOut(
-        std::string(error.what()) + "; the run is " +
-        std::string(store::status_name(static_cast<store::RunStatus>(description.status))) +
+        std::string(error.what()) + "; the run is " + std::string(to_string(description.status)) +
         (description.waiting_for.empty() ? "" : " for " + description.waiting_for) +
-        (description.reason.empty() ? "" : ": " + description.reason) +
-        (client.has_kind(description.info.kind)
-             ? ""
-             : "; this engine has no workflow '" + description.info.kind + "'"));
+        (description.reason.empty() ? "" : ": " + description.reason) + missing_for(client, run));
   }
   switch (outcome.status) {
     case store::RunStatus::kFailed: {
@@ -389,6 +425,13 @@ Description describe(Client& client, const std::string& run) {
   description.waiting_for = row.waiting_for;
   description.started = Time(Millis(row.created_ms));
   description.changed = Time(Millis(row.changed_ms));
+  Result<std::vector<store::Tag>> tags = client.store().read_tags(row.key);
+  if (!tags) {
+    throw_client_error(call_on("describe", run), tags.error());
+  }
+  for (store::Tag& tag : *tags) {
+    description.tags.emplace_back(std::move(tag.name), std::move(tag.value));
+  }
   if (row.status == store::RunStatus::kBlocked) {
     auto reason = client.store().read_reason(row.key);
     if (!reason) {
@@ -397,6 +440,31 @@ Description describe(Client& client, const std::string& run) {
     description.reason = *std::move(reason);
   }
   return description;
+}
+
+std::optional<std::string> state(Client& client, const std::string& run, std::string_view key) {
+  const Call call(client, false);
+  const store::RunRow row = find_row(client, run);
+  std::optional<std::string> value;
+  const auto look_at = [&](const replay::Entry& entry) -> Result<void> {
+    if (entry.kind == replay::EntryKind::kStateSet && entry.name == key) {
+      value = entry.payload;
+    } else if (entry.kind == replay::EntryKind::kStateCleared && entry.name == key) {
+      value.reset();
+    } else if (entry.checkpoint != nullptr) {
+      for (const replay::StateChange& change : entry.checkpoint->changes) {
+        if (change.key == key) {
+          value = change.value;
+        }
+      }
+    }
+    return {};
+  };
+  const Result<void> read = client.store().read_log(row.key, 1, look_at);
+  if (!read) {
+    throw_client_error(call_on("state of", run), read.error());
+  }
+  return value;
 }
 
 void stop(Client& client) { client.stop(); }
@@ -412,6 +480,10 @@ std::pair<std::string, std::string> parse_token(std::string_view token) {
 }  // namespace detail
 
 // --- Engine --------------------------------------------------------------------------------------
+
+std::string_view to_string(Status status) {
+  return store::status_name(static_cast<store::RunStatus>(status));
+}
 
 namespace {
 

@@ -61,6 +61,7 @@ class Client {
   // Throws UsageError; `call` is for the message.
   const std::string& kind_of(std::string_view call, void (*function)()) const;
   bool has_kind(std::string_view kind) const;
+  bool has_activity(std::string_view name) const;
 
  private:
   std::shared_ptr<engine::Environment> environment_;

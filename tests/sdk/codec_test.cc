@@ -129,6 +129,8 @@ TEST(Codec, DescribedTypesNest) {
   expect_round_trip(std::tuple(1, std::string("x")), R"([1,"x"])");
   EXPECT_EQ((problem<std::tuple<int, shop::Size>>("[1]")),
             "here as std::tuple<int, shop::Size>: expected an array of 2, got one of 1");
+  EXPECT_TRUE(problem<std::vector<std::string>>("1").starts_with("here as std::vector<std::string"))
+      << problem<std::vector<std::string>>("1");
   // What is not there keeps its default.
   EXPECT_EQ(detail::decode<shop::Line>(R"({"item":"x","more":1})", here), (shop::Line{"x"}));
 }

@@ -96,6 +96,105 @@ TEST(Engine, StartIsIdempotentUnlessToldOtherwise) {
   EXPECT_FALSE(env.start(add, "", 1, 1).id().empty());
   EXPECT_EQ(env.get<int>("a").result(), 15);
   EXPECT_THROW(env.get("nobody"), pawl::NotFound);
+  // The id belongs to another workflow: neither a handle to that, nor a signal for it.
+  env.start(waits, "w");
+  env.run_until_idle();
+  try {
+    env.start(add, "w", 1, 2);
+    FAIL();
+  } catch (const pawl::AlreadyExists& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "start 'w': there is a run with the id 'w' already (waiting, of the kind 'waits')");
+  }
+  EXPECT_THROW(env.signal_with_start(add, "w", {1, 2}, "go", "x"), pawl::AlreadyExists);
+  env.run_until_idle();
+  EXPECT_EQ(env.get("w").status(), Status::kWaiting);
+}
+
+TEST(Engine, DescribeAndState) {
+  Environment env(everything());
+  auto run = env.start(waits, "w", {.tags = {{"shop", "north"}, {"vip", "yes"}}});
+  env.run_until_idle();
+  const pawl::Description known = run.describe();
+  EXPECT_EQ(pawl::to_string(known.status), "waiting");
+  EXPECT_EQ(known.waiting_for, "signal go");
+  EXPECT_EQ(known.tags, (pawl::Tags{{"shop", "north"}, {"vip", "yes"}}));
+  EXPECT_EQ(run.state<int>("never set"), std::nullopt);
+}
+
+Workflow<void> keeps_state(Context ctx) {
+  ctx.set("cleared", 1);
+  ctx.set("count", 0);
+  co_await ctx.loop(1,
+                    [](pawl::Branch inner, int i) -> Workflow<pawl::LoopStep<int>> {
+                      inner.set("count", i);
+                      inner.clear("cleared");
+                      co_await inner.sleep(1s);
+                      if (i == 25) {
+                        co_return pawl::break_with();
+                      }
+                      co_return pawl::continue_with(i + 1);
+                    },
+                    {.checkpoint_every = 10});
+  ctx.set("after", "x");
+}
+
+TEST(Engine, StateCanBeReadFromOutside) {
+  Registry registry;
+  registry.workflow("keeps_state", keeps_state);
+  Environment env(registry);
+  auto run = env.start(keeps_state, "k");
+  env.advance(14500ms);
+  EXPECT_EQ(run.state<int>("count"), 15);
+  EXPECT_EQ(run.state<int>("cleared"), std::nullopt);
+  run.result();
+  EXPECT_EQ(run.state<int>("count"), 25);
+  EXPECT_EQ(run.state<std::string>("after"), "x");
+  EXPECT_THROW(run.state<int>("after"), pawl::PayloadError);
+}
+
+Workflow<void> needs_much(Context ctx) {
+  auto task = ctx.schedule("unknown task");
+  auto elsewhere = ctx.schedule("known task", {.queue = "elsewhere"});
+  auto child = ctx.child("unknown kind", "child");
+  co_await pawl::all(task, elsewhere, child);
+}
+
+TEST(Engine, WhoWaitsInVainIsToldWhatIsMissing) {
+  Registry registry;
+  registry.workflow("needs_much", needs_much).activity("known task", [] {});
+  Environment env(registry);
+  auto run = env.start(needs_much, "n");
+  try {
+    run.result();
+    FAIL();
+  } catch (const pawl::TimedOut& error) {
+    const std::string text = error.what();
+    for (const char* part :
+         {"; this engine has no activity 'unknown task'",
+          "; this engine takes no tasks from the queue 'elsewhere'",
+          "; this engine has no workflow 'unknown kind', which the child 'child' is"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    }
+  }
+}
+
+Workflow<int> without_input(Context ctx) {
+  co_await pawl::Saga(ctx).add("undo");
+  co_await ctx.child("sleeps", "a");
+  co_await ctx.child("sleeps", "b", {.tags = {{"from", "parent"}}});
+  throw std::runtime_error("failed");
+  co_return 1;
+}
+
+TEST(Engine, ChildrenAndCompensationsNeedNoInput) {
+  int undone = 0;
+  Environment env(
+      everything().workflow("without_input", without_input).activity("undo", [&] { ++undone; }));
+  EXPECT_THROW(env.start(without_input, "w").result(), pawl::WorkflowFailed);
+  EXPECT_EQ(undone, 1);
+  EXPECT_EQ(env.get("b").describe().tags, (pawl::Tags{{"from", "parent"}}));
 }
 
 TEST(Engine, MisuseIsToldToTheCaller) {
@@ -184,7 +283,9 @@ TEST(Engine, PromisesByNameAndByToken) {
   EXPECT_EQ(run.result(), "yes");
   auto other = env.start(asks, "b");
   env.run_until_idle();
-  env.reject_token("YgBhbnN3ZXI", "No", "never", R"({"x":1})");  // "b\0answer"
+  const auto token = other.state<std::string>("token");
+  ASSERT_EQ(token, "YgBhbnN3ZXI");  // "b\0answer"
+  env.reject_token(*token, "No", "never", R"({"x":1})");
   EXPECT_EQ(other.result(), R"(No: never{"x":1})");
 }
 
