@@ -116,8 +116,34 @@ struct IsWorkflow<Workflow<T>> : std::true_type {};
 template <class F>
 concept BranchBody =
     std::invocable<F&, Branch> && IsWorkflow<std::invoke_result_t<F&, Branch>>::value;
+// void for what is no body, so that the message of check_bodies() is the first.
 template <class F>
-using BranchResult = typename std::invoke_result_t<F&, Branch>::Result;
+struct BranchResultOf {
+  using Type = void;
+};
+template <BranchBody F>
+struct BranchResultOf<F> {
+  using Type = typename std::invoke_result_t<F&, Branch>::Result;
+};
+template <class F>
+using BranchResult = typename BranchResultOf<F>::Type;
+
+template <class... F>
+constexpr void check_bodies() {
+  static_assert((BranchBody<F> && ...),
+                "pawl: the body of a branch or of a join's arm takes pawl::Branch and returns "
+                "pawl::Workflow<R>: [](pawl::Branch inner) -> pawl::Workflow<int> { … }");
+}
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+// What a loop's body returns.
+template <class Body, class State>
+inline constexpr bool kIsStepOf = false;
+template <class State, class Value>
+inline constexpr bool kIsStepOf<Workflow<LoopStep<State, Value>>, State> = true;
 
 // Who goes on when the last arm of a join has ended.
 struct JoinState {
@@ -414,24 +440,33 @@ class Context {
   // --- Structure ---
 
   // Runs `body(pawl::Branch)`, a coroutine, with locations of its own.
-  template <detail::BranchBody F>
+  template <class F>
   Workflow<detail::BranchResult<F>> branch(
       F body, BranchOptions options = {},
       std::source_location at = std::source_location::current()) const {
-    return run_branch(*this, std::move(body), std::move(options), at);
+    detail::check_bodies<F>();
+    if constexpr (detail::BranchBody<F>) {
+      return run_branch(*this, std::move(body), std::move(options), at);
+    }
   }
   // Runs several of them concurrently, till all have ended: a tuple of their results
   // (std::monostate for void). The first error, in the order of the arguments, is thrown then.
   // The line that is recorded is that of the co_await.
-  template <detail::BranchBody... F>
-    requires(sizeof...(F) > 0)
+  template <class... F>
+    requires(sizeof...(F) > 0 && !(detail::IsVector<F>::value || ...))
   Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> join(F... bodies) const {
-    return run_join(*this, std::move(bodies)...);
+    detail::check_bodies<F...>();
+    if constexpr ((detail::BranchBody<F> && ...)) {
+      return run_join(*this, std::move(bodies)...);
+    }
   }
   // The same for any number of them: a vector of their results.
-  template <detail::BranchBody F>
+  template <class F>
   Workflow<std::vector<detail::Stored<detail::BranchResult<F>>>> join(std::vector<F> bodies) const {
-    return run_join_all(*this, std::move(bodies));
+    detail::check_bodies<F>();
+    if constexpr (detail::BranchBody<F>) {
+      return run_join_all(*this, std::move(bodies));
+    }
   }
   // Runs `body(pawl::Branch, State)`, a coroutine that returns a LoopStep<State, Value>, until that
   // is break_with(value). What finished iterations recorded is replaced by the state every now and
@@ -441,9 +476,17 @@ class Context {
             std::source_location at = std::source_location::current()) const {
     static_assert(std::invocable<F&, Branch, State>,
                   "pawl: the body of a loop takes (pawl::Branch, State).");
-    using Step = typename std::invoke_result_t<F&, Branch, State>::Result;
-    return run_loop(*this, std::move(state), std::move(body), std::move(options), at,
-                    std::type_identity<Step>());
+    if constexpr (std::invocable<F&, Branch, State>) {
+      using Body = std::invoke_result_t<F&, Branch, State>;
+      static_assert(
+          detail::kIsStepOf<Body, State>,
+          "pawl: the body of a loop returns pawl::Workflow<pawl::LoopStep<State, Value>>, "
+          "with the State that the loop begins with.");
+      if constexpr (detail::kIsStepOf<Body, State>) {
+        return run_loop(*this, std::move(state), std::move(body), std::move(options), at,
+                        std::type_identity<typename Body::Result>());
+      }
+    }
   }
   // Ends this run; the next one of the same id starts with `input`. Never returns: it throws
   // something that only a catch (...) catches, which must throw it again.

@@ -161,9 +161,13 @@ template <class T>
 class PromiseOf : public PromiseBase {
  public:
   template <class U = T>
-    requires std::is_convertible_v<U&&, T>
   void return_value(U&& result) {
-    value.emplace(static_cast<U&&>(result));
+    static_assert(std::is_convertible_v<U&&, T>,
+                  "pawl: this is not what the workflow returns. A future has to be awaited first: "
+                  "co_return co_await ctx.run(…).");
+    if constexpr (std::is_convertible_v<U&&, T>) {
+      value.emplace(static_cast<U&&>(result));
+    }
   }
   T take() {
     if (error) {
