@@ -4,15 +4,12 @@
 #include <array>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "pawl/codec.hpp"
 #include "pawl/errors.hpp"
 
 namespace pawl::detail {
 
 namespace {
-
-using Json = nlohmann::json;
 
 struct Attribute {
   const char* name;
