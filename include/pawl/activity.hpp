@@ -18,7 +18,7 @@ namespace pawl {
 struct ActivityErrorOptions {
   bool final = false;                     // Not tried again, whatever the retry policy says.
   std::optional<Millis> next_delay = {};  // Before the next attempt, instead of the policy's.
-  std::string details = {};               // JSON, for the workflow.
+  std::string details = {};               // JSON, for the workflow; at most 256 KiB of it.
 };
 
 // Thrown by an activity that has more to say than a type and a text. Any other exception is

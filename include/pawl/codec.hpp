@@ -1,21 +1,26 @@
 // Codec<T>: how values become payloads, and payloads values. docs/formats/payload.md has the bytes.
 //
 // Out of the box: whatever nlohmann::json converts (to_json/from_json, NLOHMANN_DEFINE_TYPE_…),
-// structs and enums described by Boost.Describe, std::optional of those, and pawl::Bytes. For any
-// other type specialise Codec.
+// structs and enums described by Boost.Describe, std::optional, std::vector, std::pair, std::tuple
+// and std::map (by std::string) of all these, and pawl::Bytes. For any other type specialise Codec.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <deque>
+#include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -76,13 +81,29 @@ concept DescribedEnum = false;
 template <class T>
 inline constexpr bool kIsNative =
     NlohmannWritable<T> && NlohmannReadable<T> && !DescribedEnum<T> && !std::is_same_v<T, Json>;
+// The same for what they hold.
+template <class Container, class... Ts>
+inline constexpr bool kIsNativeOf =
+    NlohmannWritable<Container> && NlohmannReadable<Container> && (kIsNative<Ts> && ...);
 template <class T>
-inline constexpr bool kIsNative<std::vector<T>> =
-    NlohmannWritable<std::vector<T>> && NlohmannReadable<std::vector<T>> && kIsNative<T>;
+inline constexpr bool kIsNative<std::vector<T>> = kIsNativeOf<std::vector<T>, T>;
 template <class T>
-inline constexpr bool kIsNative<std::map<std::string, T>> =
-    NlohmannWritable<std::map<std::string, T>> && NlohmannReadable<std::map<std::string, T>> &&
-    kIsNative<T>;
+inline constexpr bool kIsNative<std::deque<T>> = kIsNativeOf<std::deque<T>, T>;
+template <class T>
+inline constexpr bool kIsNative<std::list<T>> = kIsNativeOf<std::list<T>, T>;
+template <class T>
+inline constexpr bool kIsNative<std::set<T>> = kIsNativeOf<std::set<T>, T>;
+template <class T, std::size_t Size>
+inline constexpr bool kIsNative<std::array<T, Size>> = kIsNativeOf<std::array<T, Size>, T>;
+template <class K, class T>
+inline constexpr bool kIsNative<std::map<K, T>> = kIsNativeOf<std::map<K, T>, K, T>;
+template <class K, class T>
+inline constexpr bool kIsNative<std::unordered_map<K, T>> =
+    kIsNativeOf<std::unordered_map<K, T>, K, T>;
+template <class A, class B>
+inline constexpr bool kIsNative<std::pair<A, B>> = kIsNativeOf<std::pair<A, B>, A, B>;
+template <class... Ts>
+inline constexpr bool kIsNative<std::tuple<Ts...>> = kIsNativeOf<std::tuple<Ts...>, Ts...>;
 
 // Read and written without a detour through a JSON value.
 template <class T>
@@ -185,6 +206,36 @@ struct JsonOf<std::map<std::string, T>> {
       values.emplace(key, JsonOf<T>::read(value));
     }
     return values;
+  }
+};
+
+template <class... Ts>
+  requires((JsonConvertible<Ts> && ...) && !kIsNative<std::tuple<Ts...>>)
+struct JsonOf<std::tuple<Ts...>> {
+  static Json write(const std::tuple<Ts...>& values) {
+    return std::apply(
+        [](const Ts&... each) { return Json(Json::array_t{JsonOf<Ts>::write(each)...}); }, values);
+  }
+  static std::tuple<Ts...> read(const Json& json) {
+    if (!json.is_array() || json.size() != sizeof...(Ts)) {
+      throw PayloadError("expected an array of " + std::to_string(sizeof...(Ts)) + ", got " +
+                         (json.is_array() ? "one of " + std::to_string(json.size())
+                                          : std::string(json.type_name())));
+    }
+    std::size_t next = 0;
+    return std::tuple<Ts...>{JsonOf<Ts>::read(json[next++])...};
+  }
+};
+
+template <class A, class B>
+  requires(JsonConvertible<A> && JsonConvertible<B> && !kIsNative<std::pair<A, B>>)
+struct JsonOf<std::pair<A, B>> {
+  static Json write(const std::pair<A, B>& value) {
+    return JsonOf<std::tuple<A, B>>::write({value.first, value.second});
+  }
+  static std::pair<A, B> read(const Json& json) {
+    auto [first, second] = JsonOf<std::tuple<A, B>>::read(json);
+    return {std::move(first), std::move(second)};
   }
 };
 
@@ -293,6 +344,9 @@ concept Encodable = requires { sizeof(Codec<T>); };
 
 template <class T>
 constexpr void check_encodable() {
+  static_assert(!std::is_same_v<T, std::string_view>,
+                "pawl: a std::string_view would refer to what is gone when it is read back: use "
+                "std::string.");
   static_assert(Encodable<T>,
                 "pawl: this type cannot be recorded. Give it to_json and from_json (e.g. by "
                 "NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE), describe it by BOOST_DESCRIBE_STRUCT, or "

@@ -3,7 +3,7 @@
 //
 // A cheap handle, passed by value. For the code of its own workflow only, while that runs: anything
 // else throws UsageError. Names must not be empty. Payloads have a limit (EngineOptions), and what
-// is over it throws UsageError at the call.
+// is over it throws PayloadTooLarge at the call; a result that is over it fails its step for good.
 #pragma once
 
 #include <concepts>
@@ -116,8 +116,34 @@ struct IsWorkflow<Workflow<T>> : std::true_type {};
 template <class F>
 concept BranchBody =
     std::invocable<F&, Branch> && IsWorkflow<std::invoke_result_t<F&, Branch>>::value;
+// void for what is no body, so that the message of check_bodies() is the first.
 template <class F>
-using BranchResult = typename std::invoke_result_t<F&, Branch>::Result;
+struct BranchResultOf {
+  using Type = void;
+};
+template <BranchBody F>
+struct BranchResultOf<F> {
+  using Type = typename std::invoke_result_t<F&, Branch>::Result;
+};
+template <class F>
+using BranchResult = typename BranchResultOf<F>::Type;
+
+template <class... F>
+constexpr void check_bodies() {
+  static_assert((BranchBody<F> && ...),
+                "pawl: the body of a branch or of a join's arm takes pawl::Branch and returns "
+                "pawl::Workflow<R>: [](pawl::Branch inner) -> pawl::Workflow<int> { … }");
+}
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+// What a loop's body returns.
+template <class Body, class State>
+inline constexpr bool kIsStepOf = false;
+template <class State, class Value>
+inline constexpr bool kIsStepOf<Workflow<LoopStep<State, Value>>, State> = true;
 
 // Who goes on when the last arm of a join has ended.
 struct JoinState {
@@ -205,7 +231,8 @@ class Context {
     return Future<Result>(run_, opened.future, is_shielded_);
   }
 
-  // Puts a task on a queue, for whichever worker has an activity of this type.
+  // Puts a task on a queue, for whichever worker has an activity of this type. An activity with
+  // several parameters takes a std::tuple.
   template <class R = void, class In>
     requires(!std::is_same_v<std::decay_t<In>, TaskOptions>)
   Future<R> schedule(detail::Name type, const In& input, const TaskOptions& options = {}) const {
@@ -267,7 +294,7 @@ class Context {
 
   // --- From outside ---
 
-  // Waits for the next signal of this name. They queue up while nobody waits.
+  // Waits for the next signal of this name. They queue up while nobody waits. T may be a WithEvent.
   template <class T = void>
   Future<T> signal(detail::Name name, const WaitOptions& options = {}) const {
     detail::Request request = request_for("signal", StepKind::kSignal, name.at, options.step_key);
@@ -280,16 +307,23 @@ class Context {
   // Takes it, without waiting.
   template <class T>
   std::optional<T> try_signal(std::string_view name) const {
-    const std::optional<std::string_view> payload = detail::take_signal(run_, branch_, name);
-    if (!payload) {
+    const std::optional<detail::TakenSignal> taken = detail::take_signal(run_, branch_, name);
+    if (!taken) {
       return std::nullopt;
     }
-    return detail::decode<T>(*payload, [&] { return "signal '" + std::string(name) + "'"; });
+    const auto where = [&] { return "signal '" + std::string(name) + "'"; };
+    if constexpr (detail::IsWithEvent<T>::value) {
+      return T{detail::decode<decltype(T::value)>(taken->payload, where),
+               detail::decode_event(taken->extra)};
+    } else {
+      return detail::decode<T>(taken->payload, where);
+    }
   }
 
   // Something that somebody outside will resolve or reject, once.
   template <class T = void>
   PromiseFuture<T> promise(detail::Name name, const WaitOptions& options = {}) const {
+    detail::check_no_event<T>();
     detail::Request request = request_for("promise", StepKind::kPromise, name.at, options.step_key);
     request.name = name.text;
     request.duration = options.timeout;
@@ -299,22 +333,27 @@ class Context {
 
   // --- Other runs ---
 
+  // Starts a run of its own. If there is one with this id, it fails: ChildFailed. A workflow with
+  // several parameters takes a std::tuple.
   template <class R = void, class In>
+    requires(!std::is_same_v<std::decay_t<In>, ChildOptions>)
   Future<R> child(detail::Name kind, std::string_view id, const In& input,
                   const ChildOptions& options = {}) const {
     const std::string payload = encode_input("input of child", id, input);
-    detail::Request request = request_for("child", StepKind::kChild, kind.at, options.step_key);
-    request.name = id;
-    request.child_kind = kind.text;
-    request.payload = &payload;
-    request.extra = detail::child_extra(options);
-    return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
+    return child_raw<R>(kind, id, &payload, options);
   }
-  // Sends a signal, once. Complete when it is on its way.
+  template <class R = void>
+  Future<R> child(detail::Name kind, std::string_view id, const ChildOptions& options = {}) const {
+    return child_raw<R>(kind, id, nullptr, options);
+  }
+  // Sends a signal, once. Complete when it is on its way; nobody gets it if there is no run with
+  // this id, or if it has ended.
   template <class T = std::monostate>
   Future<void> send(detail::Name run_id, std::string_view signal, const T& value = {},
-                    const StateOptions& options = {}) const {
+                    const SendOptions& options = {}) const {
     const std::string payload = encode_input("signal", signal, value);
+    const std::string extra =
+        detail::check_send(run_, run_id.text, signal, payload.size(), options.event);
     const std::string name = "send " + std::string(signal);
     detail::Request request =
         request_for("send", StepKind::kOperation, run_id.at, options.step_key);
@@ -322,7 +361,8 @@ class Context {
     request.payload = &payload;
     const detail::Opened opened = detail::open(run_, request);
     if (opened.must_execute) {
-      detail::send(run_, opened.future, std::string(run_id.text), std::string(signal), payload);
+      detail::send(run_, opened.future, std::string(run_id.text), std::string(signal), payload,
+                   extra, options.event);
     }
     return Future<void>(run_, opened.future, is_shielded_);
   }
@@ -400,23 +440,33 @@ class Context {
   // --- Structure ---
 
   // Runs `body(pawl::Branch)`, a coroutine, with locations of its own.
-  template <detail::BranchBody F>
+  template <class F>
   Workflow<detail::BranchResult<F>> branch(
       F body, BranchOptions options = {},
       std::source_location at = std::source_location::current()) const {
-    return run_branch(*this, std::move(body), std::move(options), at);
+    detail::check_bodies<F>();
+    if constexpr (detail::BranchBody<F>) {
+      return run_branch(*this, std::move(body), std::move(options), at);
+    }
   }
   // Runs several of them concurrently, till all have ended: a tuple of their results
   // (std::monostate for void). The first error, in the order of the arguments, is thrown then.
-  template <detail::BranchBody... F>
-    requires(sizeof...(F) > 0)
+  // The line that is recorded is that of the co_await.
+  template <class... F>
+    requires(sizeof...(F) > 0 && !(detail::IsVector<F>::value || ...))
   Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> join(F... bodies) const {
-    return run_join(*this, std::move(bodies)...);
+    detail::check_bodies<F...>();
+    if constexpr ((detail::BranchBody<F> && ...)) {
+      return run_join(*this, std::move(bodies)...);
+    }
   }
   // The same for any number of them: a vector of their results.
-  template <detail::BranchBody F>
+  template <class F>
   Workflow<std::vector<detail::Stored<detail::BranchResult<F>>>> join(std::vector<F> bodies) const {
-    return run_join_all(*this, std::move(bodies));
+    detail::check_bodies<F>();
+    if constexpr (detail::BranchBody<F>) {
+      return run_join_all(*this, std::move(bodies));
+    }
   }
   // Runs `body(pawl::Branch, State)`, a coroutine that returns a LoopStep<State, Value>, until that
   // is break_with(value). What finished iterations recorded is replaced by the state every now and
@@ -426,9 +476,17 @@ class Context {
             std::source_location at = std::source_location::current()) const {
     static_assert(std::invocable<F&, Branch, State>,
                   "pawl: the body of a loop takes (pawl::Branch, State).");
-    using Step = typename std::invoke_result_t<F&, Branch, State>::Result;
-    return run_loop(*this, std::move(state), std::move(body), std::move(options), at,
-                    std::type_identity<Step>());
+    if constexpr (std::invocable<F&, Branch, State>) {
+      using Body = std::invoke_result_t<F&, Branch, State>;
+      static_assert(
+          detail::kIsStepOf<Body, State>,
+          "pawl: the body of a loop returns pawl::Workflow<pawl::LoopStep<State, Value>>, "
+          "with the State that the loop begins with.");
+      if constexpr (detail::kIsStepOf<Body, State>) {
+        return run_loop(*this, std::move(state), std::move(body), std::move(options), at,
+                        std::type_identity<typename Body::Result>());
+      }
+    }
   }
   // Ends this run; the next one of the same id starts with `input`. Never returns: it throws
   // something that only a catch (...) catches, which must throw it again.
@@ -507,10 +565,23 @@ class Context {
   template <class R>
   Future<R> schedule_raw(const detail::Name& type, const std::string* payload,
                          const TaskOptions& options) const {
+    detail::check_no_event<R>();
     detail::Request request = request_for("schedule", StepKind::kTask, type.at, options.step_key);
     request.name = type.text;
     request.payload = payload;
     request.extra = detail::task_extra(options);
+    return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
+  }
+
+  template <class R>
+  Future<R> child_raw(const detail::Name& kind, std::string_view id, const std::string* payload,
+                      const ChildOptions& options) const {
+    detail::check_no_event<R>();
+    detail::Request request = request_for("child", StepKind::kChild, kind.at, options.step_key);
+    request.name = id;
+    request.child_kind = kind.text;
+    request.payload = payload;
+    request.extra = detail::child_extra(options);
     return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
   }
 
@@ -630,12 +701,13 @@ Workflow<detail::Stored<detail::BranchResult<F>>> Context::run_arm(Context inner
 template <class... F>
 Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> Context::run_join(Context outer,
                                                                                    F... bodies) {
+  const std::source_location at = co_await detail::AwaitedAt{};
   detail::JoinState join;
   join.running = sizeof...(F);
   std::vector<Context> branches;
   branches.reserve(sizeof...(F));
   for (std::size_t i = 0; i < sizeof...(F); ++i) {
-    branches.push_back(outer.open_branch("join", {}, {}));
+    branches.push_back(outer.open_branch("join", {}, at));
   }
   std::size_t next = 0;
   auto arms = std::tuple<Workflow<detail::Stored<detail::BranchResult<F>>>...>{
@@ -653,12 +725,13 @@ Workflow<std::tuple<detail::Stored<detail::BranchResult<F>>...>> Context::run_jo
 template <class F>
 Workflow<std::vector<detail::Stored<detail::BranchResult<F>>>> Context::run_join_all(
     Context outer, std::vector<F> bodies) {
+  const std::source_location at = co_await detail::AwaitedAt{};
   detail::JoinState join;
   join.running = bodies.size();
   std::vector<Context> branches;
   branches.reserve(bodies.size());
   for (std::size_t i = 0; i < bodies.size(); ++i) {
-    branches.push_back(outer.open_branch("join", {}, {}));
+    branches.push_back(outer.open_branch("join", {}, at));
   }
   std::vector<Workflow<detail::Stored<detail::BranchResult<F>>>> arms;
   arms.reserve(bodies.size());
@@ -704,8 +777,10 @@ Workflow<Value> Context::run_loop(Context outer, State state, F body, LoopOption
       is_done = step.is_break();
       if (is_done) {
         result = detail::encode(step.value(), where_result);
+        detail::check_size(outer.run_, where_result(), result.size());
       } else {
         encoded = detail::encode(step.state(), where);
+        detail::check_size(outer.run_, where(), encoded.size());
         checkpoint = detail::continue_loop(outer.run_, loop, encoded);
       }
     } catch (...) {

@@ -1,15 +1,17 @@
 // Engine: runs the workflows of a registry on a store, and is the client for them. Thread-safe.
 //
 // All calls block until what they ask for is durable. They throw NotFound, AlreadyExists, Closed,
-// UsageError or StoreError. A run is named by its id; the newest one with that id is meant. Not to
-// be used from workflow code, nor from activities that the same engine waits for.
+// UsageError, PayloadError (PayloadTooLarge, if it is that) or StoreError. A run is named by its
+// id; the newest one with that id is meant. Not to be used from workflow code, nor from activities
+// that the same engine waits for.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -17,6 +19,7 @@
 #include "pawl/codec.hpp"
 #include "pawl/context.hpp"
 #include "pawl/errors.hpp"
+#include "pawl/event.hpp"
 #include "pawl/options.hpp"
 #include "pawl/registry.hpp"
 
@@ -30,6 +33,7 @@ struct Description {
   std::string reason;       // kBlocked: why.
   Time started;
   Time changed;  // When the status last did.
+  Tags tags;
 };
 
 namespace detail {
@@ -43,14 +47,14 @@ struct Started {
 struct SignalWithStart {
   std::string name;
   std::string payload;
-  std::string dedupe;
+  Event event;
 };
 
 Started start(Client& client, std::string kind, std::string id, std::string input,
               const StartOptions& options, std::optional<SignalWithStart> signal);
-std::string kind_of(Client& client, void (*function)());
+std::string kind_of(Client& client, std::string_view call, void (*function)());
 bool signal(Client& client, const std::string& run, const std::string& name,
-            const std::string& payload, const std::string& dedupe);
+            const std::string& payload, const Event& event);
 void resolve(Client& client, const std::string& run, const std::string& promise,
              const std::string& payload);
 void reject(Client& client, const std::string& run, const std::string& promise,
@@ -61,6 +65,7 @@ void resume(Client& client, const std::string& run);
 // The encoded result; throws WorkflowFailed, WorkflowCancelled, TimedOut.
 std::string wait(Client& client, const std::string& run, std::optional<Millis> limit);
 Description describe(Client& client, const std::string& run);
+std::optional<std::string> state(Client& client, const std::string& run, std::string_view key);
 void stop(Client& client);
 std::pair<std::string, std::string> parse_token(std::string_view token);
 
@@ -68,6 +73,22 @@ template <class T>
 std::string encode_for(std::string_view call, const T& value) {
   return encode(Kept<T>(value), [&] { return std::string(call); });
 }
+
+// The input of a workflow with these parameters, as one value.
+template <class... Args>
+struct Input {
+  using Type = std::tuple<std::decay_t<Args>...>;
+};
+template <>
+struct Input<> {
+  using Type = std::nullptr_t;
+};
+template <class Arg>
+struct Input<Arg> {
+  using Type = std::decay_t<Arg>;
+};
+template <class... Args>
+using InputOf = typename Input<Args...>::Type;
 
 }  // namespace detail
 
@@ -79,19 +100,27 @@ class RunHandle {
   // The call that gave this handle has started it.
   bool is_new() const { return is_new_; }
 
-  // Waits for the end of the run, and of those it recurs to. Throws WorkflowFailed or
-  // WorkflowCancelled; with a limit, TimedOut.
+  // Waits for the end of the run, and of those it recurs to; a blocked one has not ended. Throws
+  // WorkflowFailed or WorkflowCancelled; with a limit, TimedOut, which says what the run waits for.
   R result() const { return read(detail::wait(*client_, id_, std::nullopt)); }
   R result_for(Millis limit) const { return read(detail::wait(*client_, id_, limit)); }
 
   Description describe() const { return detail::describe(*client_, id_); }
   Status status() const { return describe().status; }
+  // What its code has set by ctx.set(). Reads the run's history.
+  template <class T>
+  std::optional<T> state(const std::string& key) const {
+    const std::optional<std::string> payload = detail::state(*client_, id_, key);
+    if (!payload) {
+      return std::nullopt;
+    }
+    return detail::decode<T>(*payload, [&] { return "state '" + key + "' of '" + id_ + "'"; });
+  }
 
-  // False: a signal with the same dedupe text was sent before.
+  // False: the event, by its id and source, was sent before: signal("paid", sum, {.id = "p-17"}).
   template <class T = std::monostate>
-  bool signal(const std::string& name, const T& value = {},
-              const SignalOptions& options = {}) const {
-    return detail::signal(*client_, id_, name, detail::encode_for("signal", value), options.dedupe);
+  bool signal(const std::string& name, const T& value = {}, const Event& event = {}) const {
+    return detail::signal(*client_, id_, name, detail::encode_for("signal", value), event);
   }
   void cancel(const std::string& reason = {}) const { detail::cancel(*client_, id_, reason); }
   // Ends it at once; no code of it runs any more, no compensation either.
@@ -125,7 +154,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // --- Runs ---
-  // An empty id: a new one is made.
+  // An empty id: a new one is made. The kind need not be in this engine's registry: the run waits
+  // until a process that has it works on the store. R is what the workflow returns.
   template <class R = void, class In>
     requires(!std::is_same_v<std::decay_t<In>, StartOptions>)
   RunHandle<R> start(std::string kind, std::string id, const In& input,
@@ -138,25 +168,44 @@ class Engine {
     return started<R>(
         detail::start(*client_, std::move(kind), std::move(id), "null", options, std::nullopt));
   }
-  // By the function that was registered.
+  // By the function: its parameters and its result are checked. It must be in this engine's
+  // registry, under one kind; else UsageError.
+  template <class R, class... Args>
+  RunHandle<R> start(Workflow<R> (*function)(Context, Args...), std::string id,
+                     const StartOptions& options,
+                     const std::type_identity_t<std::decay_t<Args>>&... input) {
+    std::string kind = kind_of("start", function);
+    return started<R>(
+        detail::start(*client_, std::move(kind), std::move(id),
+                      detail::encode_arguments([] { return std::string("start"); }, input...),
+                      options, std::nullopt));
+  }
   template <class R, class... Args>
   RunHandle<R> start(Workflow<R> (*function)(Context, Args...), std::string id,
                      const std::type_identity_t<std::decay_t<Args>>&... input) {
-    return started<R>(detail::start(
-        *client_, detail::kind_of(*client_, reinterpret_cast<void (*)()>(function)), std::move(id),
-        detail::encode_arguments([] { return std::string("start"); }, input...), {}, std::nullopt));
+    return start(function, std::move(id), StartOptions(), input...);
   }
-  // Starts the run unless it is there, and sends it a signal, in one commit.
+  // Starts the run unless it is there, and sends it a signal, in one commit. If that run has ended,
+  // nobody gets the signal.
   template <class R = void, class In, class T>
   RunHandle<R> signal_with_start(std::string kind, std::string id, const In& input,
                                  std::string signal, const T& value,
-                                 const StartOptions& options = {},
-                                 const SignalOptions& signal_options = {}) {
+                                 const StartOptions& options = {}, const Event& event = {}) {
     return started<R>(detail::start(
         *client_, std::move(kind), std::move(id), detail::encode_for("signal_with_start", input),
         options,
         detail::SignalWithStart{std::move(signal), detail::encode_for("signal_with_start", value),
-                                signal_options.dedupe}));
+                                event}));
+  }
+  // By the function. Its input is nullptr if it takes none, and a std::tuple if it takes several.
+  template <class R, class... Args, class T>
+  RunHandle<R> signal_with_start(Workflow<R> (*function)(Context, Args...), std::string id,
+                                 const detail::InputOf<Args...>& input, std::string signal,
+                                 const T& value, const StartOptions& options = {},
+                                 const Event& event = {}) {
+    std::string kind = kind_of("signal_with_start", function);
+    return signal_with_start<R>(std::move(kind), std::move(id), input, std::move(signal), value,
+                                options, event);
   }
   // A handle to a run that is there. Throws NotFound.
   template <class R = void>
@@ -195,6 +244,10 @@ class Engine {
   detail::Client& client() { return *client_; }
 
  private:
+  template <class R, class... Args>
+  std::string kind_of(std::string_view call, Workflow<R> (*function)(Context, Args...)) {
+    return detail::kind_of(*client_, call, reinterpret_cast<void (*)()>(function));
+  }
   template <class R>
   RunHandle<R> started(detail::Started started) {
     return RunHandle<R>(client_, std::move(started.id), started.is_new);

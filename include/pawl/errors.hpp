@@ -5,6 +5,7 @@
 // throws Cancelled at the awaits that are pending when it is delivered.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,7 +39,16 @@ class PayloadError : public Exception {
   explicit PayloadError(const std::string& problem) : Exception(problem) {}
 };
 
-// The run was asked to end. Leaving the workflow function, it ends the run as cancelled.
+// It is larger than EngineOptions::payload_bytes_max. Nothing of it was recorded or sent.
+class PayloadTooLarge : public PayloadError {
+ public:
+  // `what` is e.g. "input of task 'charge'".
+  PayloadTooLarge(std::string_view what, std::size_t bytes, std::size_t bytes_max);
+};
+
+// The run was asked to end. Leaving the workflow function, it ends the run as cancelled. To clean
+// up, catch it, leave the handler (C++ has no co_await in one), and go on: what is awaited after it
+// is not interrupted again.
 class Cancelled : public Exception {
  public:
   explicit Cancelled(std::string reason = {});

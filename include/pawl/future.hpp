@@ -13,6 +13,7 @@
 
 #include "pawl/codec.hpp"
 #include "pawl/detail/run.hpp"
+#include "pawl/event.hpp"
 #include "pawl/workflow.hpp"
 
 namespace pawl {
@@ -25,10 +26,13 @@ namespace detail {
 template <class T>
 Stored<T> read_value(const RunRef& run, FutureId future) {
   const std::string_view payload = value_of(run, future);
+  const auto where = [&] { return describe(run, future); };
   if constexpr (std::is_void_v<T>) {
     return {};
+  } else if constexpr (IsWithEvent<T>::value) {
+    return {decode<decltype(T::value)>(payload, where), event_of(run, future)};
   } else {
-    return decode<T>(payload, [&] { return describe(run, future); });
+    return decode<T>(payload, where);
   }
 }
 
@@ -111,7 +115,7 @@ class [[nodiscard("pawl: a future that is not awaited: co_await it, or say (void
   bool is_shielded_ = false;
 };
 
-// A promise's future; `token()` resolves it from anywhere: Engine::resolve(token, value).
+// A promise's future; `token()` resolves it from anywhere: Engine::resolve_token(token, value).
 template <class T>
 class [[nodiscard]] PromiseFuture : public Future<T> {
  public:

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "pawl/event.hpp"
+
 namespace pawl {
 
 using Millis = std::chrono::milliseconds;
@@ -58,6 +60,11 @@ struct WaitOptions {  // Promises and signals.
 };
 
 struct StateOptions {
+  std::string step_key = {};
+};
+
+struct SendOptions {
+  Event event = {};
   std::string step_key = {};
 };
 
@@ -130,8 +137,9 @@ struct EngineOptions {
   std::string worker_name = {};  // For people; empty: host and process.
   std::vector<Queue> queues = {{}};
   Millis lease = std::chrono::seconds(30);
-  std::size_t cache_bytes = std::size_t{256} << 20U;       // For runs that wait in memory.
-  std::size_t payload_bytes_max = std::size_t{64} << 20U;  // Larger ones are refused at the call.
+  std::size_t cache_bytes = std::size_t{256} << 20U;  // For runs that wait in memory.
+  // Larger ones are refused at the call that makes them: PayloadTooLarge.
+  std::size_t payload_bytes_max = std::size_t{64} << 20U;
   std::size_t activity_threads = 0;                        // 0: as many as seem useful.
   std::shared_ptr<const PayloadCodec> payload_codec = {};  // For what is written.
   // For what was written by others, e.g. before a change of key.
@@ -143,7 +151,7 @@ struct EngineOptions {
 
 // What start() does when there is a run with this id.
 enum class OnExisting : std::uint8_t {
-  kReturn,   // A handle to that one, whatever became of it.
+  kReturn,   // A handle to that one, whatever became of it; AlreadyExists if its kind is another.
   kFail,     // Throws AlreadyExists.
   kReplace,  // An open one is terminated; the new one has the next number.
 };
@@ -151,10 +159,6 @@ enum class OnExisting : std::uint8_t {
 struct StartOptions {
   OnExisting on_existing = OnExisting::kReturn;
   Tags tags = {};
-};
-
-struct SignalOptions {
-  std::string dedupe = {};  // Not empty: taken once, however often it is sent.
 };
 
 enum class Status : std::uint8_t {
@@ -167,5 +171,7 @@ enum class Status : std::uint8_t {
   kRecurred = 7,
   kBlocked = 8,  // Needs a person; Description::reason says why.
 };
+// "waiting".
+std::string_view to_string(Status status);
 
 }  // namespace pawl

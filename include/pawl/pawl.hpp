@@ -7,6 +7,7 @@
 #include "pawl/context.hpp"   // IWYU pragma: export
 #include "pawl/engine.hpp"    // IWYU pragma: export
 #include "pawl/errors.hpp"    // IWYU pragma: export
+#include "pawl/event.hpp"     // IWYU pragma: export
 #include "pawl/future.hpp"    // IWYU pragma: export
 #include "pawl/options.hpp"   // IWYU pragma: export
 #include "pawl/registry.hpp"  // IWYU pragma: export

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "pawl/context.hpp"
@@ -15,9 +16,14 @@ class Saga {
 
   // Recorded at once; awaiting it never blocks.
   template <class In>
+    requires(!std::is_same_v<std::decay_t<In>, StateOptions>)
   detail::Done add(detail::Name activity, const In& input, const StateOptions& options = {}) {
     const auto where = [&] { return "input of compensation '" + std::string(activity.text) + "'"; };
     ctx_.compensate(activity, detail::encode(detail::Kept<In>(input), where), options);
+    return {};
+  }
+  detail::Done add(detail::Name activity, const StateOptions& options = {}) {
+    ctx_.compensate(activity, "null", options);
     return {};
   }
 

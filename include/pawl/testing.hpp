@@ -69,6 +69,8 @@ class HistoryBuilder {
   HistoryBuilder& at(std::string location);
   // The next command has this version.
   HistoryBuilder& version(std::uint32_t version);
+  // The next command has this step key.
+  HistoryBuilder& step_key(std::string key);
 
   // --- Commands ---
   HistoryBuilder& task(const std::string& type) { return command(StepKind::kTask, type); }
@@ -87,10 +89,21 @@ class HistoryBuilder {
   HistoryBuilder& set(const std::string& key, const T& value) {
     return state(key, encode(value));
   }
+  HistoryBuilder& clear(const std::string& key);
   HistoryBuilder& awaits_signal(const std::string& name) {
     return command(StepKind::kSignal, name);
   }
   HistoryBuilder& branch() { return command(StepKind::kBranch, {}); }
+  template <class T = std::monostate>
+  HistoryBuilder& compensation(const std::string& activity, const T& input = {}) {
+    return registered(activity, encode(input));
+  }
+  // ctx.check_version() has answered `version`.
+  HistoryBuilder& checked_version(std::uint32_t version) {
+    return this->version(version).command(StepKind::kVersionCheck, {});
+  }
+  // ctx.cancel() of the task or timer at a location; with_timeout() does that to its timer.
+  HistoryBuilder& cancels(const std::string& location);
 
   // --- Arrivals ---
   template <class T = std::monostate>
@@ -106,8 +119,8 @@ class HistoryBuilder {
     return arrival(location, Outcome::kTimedOut, {});
   }
   template <class T = std::monostate>
-  HistoryBuilder& signal(const std::string& name, const T& value = {}) {
-    return received(name, encode(value));
+  HistoryBuilder& signal(const std::string& name, const T& value = {}, const Event& event = {}) {
+    return received(name, encode(value), event);
   }
   HistoryBuilder& cancel_requested(const std::string& reason = {});
 
@@ -123,11 +136,13 @@ class HistoryBuilder {
   HistoryBuilder& command(StepKind kind, const std::string& name);
   HistoryBuilder& whole_operation(const std::string& name, const std::string& result);
   HistoryBuilder& state(const std::string& key, const std::string& value);
+  HistoryBuilder& registered(const std::string& activity, const std::string& input);
   HistoryBuilder& arrival(const std::string& location, Outcome outcome, const std::string& payload);
-  HistoryBuilder& received(const std::string& name, const std::string& payload);
+  HistoryBuilder& received(const std::string& name, const std::string& payload, const Event& event);
 
   std::shared_ptr<detail::Entries> entries_;
   std::string location_;
+  std::string step_key_;
   std::uint32_t version_ = 1;
 };
 

@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -36,6 +37,10 @@ struct Place {
 template <class T>
 concept Durable =
     requires(T&& awaited, const Place& place) { static_cast<T&&>(awaited).durable_await(place); };
+
+// For the library: `co_await AwaitedAt{}` says where the coroutine itself is awaited. For what has
+// no room for a default argument.
+struct AwaitedAt {};
 
 // --- Parameters of a workflow coroutine ---
 // They are stored in the frame, which outlives whoever called it: what only refers to something is
@@ -115,22 +120,35 @@ class PromiseBase {
   FinalAwaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { error = std::current_exception(); }
 
+  // `at` is the place of the co_await.
   template <class T>
-  auto await_transform(T&& awaited) const {
+  auto await_transform(T&& awaited,
+                       std::source_location at = std::source_location::current()) const {
     static_assert(Durable<T>,
                   "pawl: only durable things can be awaited in a workflow: futures of its Context, "
                   "pawl::all, pawl::any, pawl::with_timeout, other Workflows (as rvalues), "
                   "ctx.branch, ctx.join, ctx.loop. Anything else would be lost in a crash: put it "
                   "into an activity and call it by ctx.run().");
-    if constexpr (Durable<T>) {
+    if constexpr (requires { static_cast<T&&>(awaited).durable_await(place, at); }) {
+      return static_cast<T&&>(awaited).durable_await(place, at);
+    } else if constexpr (Durable<T>) {
       return static_cast<T&&>(awaited).durable_await(place);
     } else {
       return std::suspend_never{};  // For fewer messages after the first.
     }
   }
 
+  auto await_transform(AwaitedAt /*asked*/) const {
+    struct Answer : std::suspend_never {
+      std::source_location at;
+      std::source_location await_resume() const noexcept { return at; }
+    };
+    return Answer{{}, awaited_at};
+  }
+
   Place place;
   std::coroutine_handle<> continuation;
+  std::source_location awaited_at = {};
   std::exception_ptr error;
 
  protected:
@@ -143,9 +161,13 @@ template <class T>
 class PromiseOf : public PromiseBase {
  public:
   template <class U = T>
-    requires std::is_convertible_v<U&&, T>
   void return_value(U&& result) {
-    value.emplace(static_cast<U&&>(result));
+    static_assert(std::is_convertible_v<U&&, T>,
+                  "pawl: this is not what the workflow returns. A future has to be awaited first: "
+                  "co_return co_await ctx.run(…).");
+    if constexpr (std::is_convertible_v<U&&, T>) {
+      value.emplace(static_cast<U&&>(result));
+    }
   }
   T take() {
     if (error) {
@@ -193,7 +215,7 @@ class [[nodiscard("pawl: a Workflow does nothing until it is awaited: co_await i
   }
 
   // Awaiting is for rvalues: it can be done once.
-  auto durable_await(const detail::Place& /*place*/) && {
+  auto durable_await(const detail::Place& /*place*/, std::source_location at = {}) && {
     struct Awaiter {
       Workflow workflow;
 
@@ -207,6 +229,7 @@ class [[nodiscard("pawl: a Workflow does nothing until it is awaited: co_await i
     if (!handle_ || handle_.done()) {
       detail::throw_usage("co_await: this Workflow was awaited before, or moved from");
     }
+    promise_->awaited_at = at;
     return Awaiter{std::move(*this)};
   }
 

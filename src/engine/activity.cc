@@ -38,7 +38,12 @@ std::string encode_failure(const Failure& failure) {
   if (!failure.type.empty()) {
     object["type"] = cut(failure.type);
   }
-  object["message"] = cut(failure.message);
+  std::string message = cut(failure.message);
+  if (failure.details.size() > kFailureBytesMax) {
+    message += " (details of " + std::to_string(failure.details.size()) +
+               " bytes are left out; at most " + std::to_string(kFailureBytesMax) + " are kept)";
+  }
+  object["message"] = message;
   if (!failure.details.empty() && failure.details.size() <= kFailureBytesMax) {
     json::error_code error;
     json::value details = json::parse(failure.details, error);

@@ -516,7 +516,11 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
           if (written.outcome == store::StartOutcome::kRefused) {
             done(make_error(ErrorCode::kAlreadyExists,
                             "there is a run with the id '" + written.row.id + "' already (" +
-                                std::string(store::status_name(written.row.status)) + ")"));
+                                std::string(store::status_name(written.row.status)) +
+                                (written.row.kind == written.run.kind
+                                     ? ""
+                                     : ", of the kind '" + written.row.kind + "'") +
+                                ")"));
             return;
           }
           const store::RunRow& row = written.row;

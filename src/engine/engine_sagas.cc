@@ -7,9 +7,6 @@ namespace pawl::engine {
 
 namespace {
 
-// Until somebody brings an activity of that name.
-constexpr std::int64_t kUnknownActivityMs = 30'000;
-
 class CompensationAttempt final : public ActivityAttempt {
  public:
   explicit CompensationAttempt(std::shared_ptr<std::atomic<bool>> stop) : stop_(std::move(stop)) {}
@@ -55,7 +52,8 @@ void EngineImpl::process_saga(Slot& slot) {
     turn.commit.now_ms = now_ms;
     turn.commit.release = true;
     turn.commit.status = store::RunStatus::kCompensating;
-    turn.commit.wake_ms = next->due_ms > now_ms ? next->due_ms : now_ms + kUnknownActivityMs;
+    turn.commit.wake_ms =
+        next->due_ms > now_ms ? next->due_ms : now_ms + options_.unknown_activity_ms;
     turn.commit.waiting_for = "compensation " + next->name;
     if (type == activities_.end()) {
       turn.commit.waiting_for += " (no activity of this name is registered)";

@@ -35,9 +35,10 @@ class RunHost {
   // database handle (SQLite: sqlite3*). A failure undoes what it did.
   using TransactBody = std::function<ActivityOutcome(void* native)>;
   virtual void transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) = 0;
-  // The same, for a signal to another run: sent in the transaction that records it, once.
+  // The same, for a signal to another run: sent in the transaction that records it, once; by
+  // `dedupe` if it is not empty, else by the operation's own id.
   virtual void send(replay::FutureId operation, std::string run_id, std::string signal,
-                    std::string payload, std::string extra) = 0;
+                    std::string payload, std::string extra, std::string dedupe) = 0;
 
  protected:
   replay::Machine* machine_ = nullptr;

@@ -355,7 +355,9 @@ bool Run::record_sends(store::CommitTurn& commit) {
     return false;
   }
   for (SendCall& call : sends_) {
-    call.outgoing.dedupe = machine_->command_id(call.future);
+    if (call.outgoing.dedupe.empty()) {
+      call.outgoing.dedupe = machine_->command_id(call.future);
+    }
     if (machine_->complete_operation(call.future, replay::OutcomeKind::kValue, "null")) {
       commit.outgoing.push_back(std::move(call.outgoing));
     }
@@ -712,7 +714,7 @@ void Run::transact(replay::FutureId future, TransactBody body, RetryPolicy retry
 }
 
 void Run::send(replay::FutureId future, std::string run_id, std::string signal, std::string payload,
-               std::string extra) {
+               std::string extra, std::string dedupe) {
   SendCall call;
   call.future = future;
   call.outgoing.run_id = std::move(run_id);
@@ -721,6 +723,7 @@ void Run::send(replay::FutureId future, std::string run_id, std::string signal, 
   call.outgoing.arrival.has_payload = true;
   call.outgoing.arrival.payload = std::move(payload);
   call.outgoing.arrival.extra = std::move(extra);
+  call.outgoing.dedupe = std::move(dedupe);
   sends_.push_back(std::move(call));
 }
 

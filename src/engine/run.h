@@ -124,7 +124,7 @@ class Run final : public RunHost {
                std::int64_t timeout_ms) override;
   void transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) override;
   void send(replay::FutureId operation, std::string run_id, std::string signal, std::string payload,
-            std::string extra) override;
+            std::string extra, std::string dedupe) override;
 
  private:
   Operation& add_operation(replay::FutureId future, RetryPolicy retry);

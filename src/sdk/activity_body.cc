@@ -40,6 +40,10 @@ engine::Failure current_failure() {
     if (delay) {
       failure.next_delay_ms = delay->count();
     }
+  } catch (const PayloadTooLarge& error) {
+    failure.type = demangle(typeid(error));
+    failure.message = error.what();
+    failure.is_final = true;  // The next attempt would do it all again, for as large a result.
   } catch (const Failure& error) {
     // It failed elsewhere: that is what people want to know.
     failure.type = error.type().empty() ? demangle(typeid(error)) : error.type();
@@ -58,14 +62,20 @@ engine::Failure current_failure() {
 
 namespace {
 
+// What an Activity refers to.
+struct Attempt {
+  engine::ActivityAttempt& attempt;
+  std::size_t payload_bytes_max;
+};
+
 template <class Call>
-engine::ActivityOutcome outcome_of(const Call& call, std::size_t payload_bytes_max) {
+engine::ActivityOutcome outcome_of(const std::string& name, const Call& call,
+                                   std::size_t payload_bytes_max) {
   engine::ActivityOutcome outcome;
   try {
     outcome.result = call();
     if (outcome.result.size() > payload_bytes_max) {
-      throw UsageError("a result of " + std::to_string(outcome.result.size()) + " bytes; at most " +
-                       std::to_string(payload_bytes_max) + " are allowed");
+      throw PayloadTooLarge("result of '" + name + "'", outcome.result.size(), payload_bytes_max);
     }
   } catch (...) {
     outcome.ok = false;
@@ -86,18 +96,22 @@ engine::ActivityBody activity_body(ActivityFunction function, std::size_t payloa
       attempt.input = call->input;
     }
     return outcome_of(
+        attempt.type,
         [&] {
-          Activity activity(&attempt);
+          Attempt with_limit{attempt, payload_bytes_max};
+          Activity activity(&with_limit);
           return function(activity);
         },
         payload_bytes_max);
   };
 }
 
-engine::RunHost::TransactBody transact_body(std::function<std::string(Transaction&)> function,
+engine::RunHost::TransactBody transact_body(std::string name,
+                                            std::function<std::string(Transaction&)> function,
                                             std::size_t payload_bytes_max) {
-  return [function = std::move(function), payload_bytes_max](void* native) {
+  return [name = std::move(name), function = std::move(function), payload_bytes_max](void* native) {
     return outcome_of(
+        name,
         [&] {
           Transaction transaction(native);
           return function(transaction);
@@ -112,7 +126,7 @@ engine::RunHost::TransactBody transact_body(std::function<std::string(Transactio
 
 namespace {
 engine::ActivityAttempt& attempt_of(void* attempt) {
-  return *static_cast<engine::ActivityAttempt*>(attempt);
+  return static_cast<detail::Attempt*>(attempt)->attempt;
 }
 }  // namespace
 
@@ -126,6 +140,10 @@ std::string_view Activity::input() const {
 }
 bool Activity::should_stop() const { return attempt_of(attempt_).should_stop(); }
 bool Activity::heartbeat_raw(std::string_view details) const {
+  const std::size_t bytes_max = static_cast<detail::Attempt*>(attempt_)->payload_bytes_max;
+  if (details.size() > bytes_max) {
+    throw PayloadTooLarge("heartbeat of '" + name() + "'", details.size(), bytes_max);
+  }
   return attempt_of(attempt_).heartbeat(details);
 }
 const std::string& Activity::last_details_raw() const { return attempt_of(attempt_).last_details; }

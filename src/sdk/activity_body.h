@@ -20,7 +20,8 @@ struct OperationCall {
 
 engine::ActivityBody activity_body(ActivityFunction function, std::size_t payload_bytes_max,
                                    std::optional<OperationCall> call = std::nullopt);
-engine::RunHost::TransactBody transact_body(std::function<std::string(Transaction&)> function,
+engine::RunHost::TransactBody transact_body(std::string name,
+                                            std::function<std::string(Transaction&)> function,
                                             std::size_t payload_bytes_max);
 
 engine::RetryPolicy policy_of(const Retry& retry);

@@ -7,6 +7,7 @@
 
 #include "engine/thread_environment.h"
 #include "sdk/codec_store.h"
+#include "sdk/event.h"
 #include "sdk/program.h"
 #include "sdk/token.h"
 #include "store/sqlite/sqlite_store.h"
@@ -63,7 +64,11 @@ std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptio
 
 namespace {
 
-engine::EngineOptions engine_options(const EngineOptions& options, bool replay_every_turn) {
+// What is as far away as this does not happen.
+constexpr std::chrono::hours kNever{24 * 365 * 500};
+
+engine::EngineOptions engine_options(const EngineOptions& options,
+                                     const Client::OpenOptions& open) {
   engine::EngineOptions result;
   result.worker_name = options.worker_name;
   result.lease_ms = options.lease.count();
@@ -73,7 +78,10 @@ engine::EngineOptions engine_options(const EngineOptions& options, bool replay_e
   for (const Queue& queue : options.queues) {
     result.queues.push_back({queue.name, queue.concurrency});
   }
-  result.replay_every_turn = replay_every_turn;
+  result.replay_every_turn = open.replay_every_turn;
+  if (open.is_alone) {
+    result.unknown_activity_ms = Millis(kNever).count();
+  }
   if (options.on_error) {
     result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
       on_error(std::string(what) + ": " + error.message);
@@ -96,8 +104,8 @@ void Client::open(std::shared_ptr<store::Store> store, OpenOptions open) {
   for (const ActivityEntry& entry : registry_.activities()) {
     activities.push_back(make_activity_type(entry, *open.settings));
   }
-  auto engine = engine::Engine::create(engine_options(options_, open.replay_every_turn), store_,
-                                       environment_, std::move(definitions), std::move(activities));
+  auto engine = engine::Engine::create(engine_options(options_, open), store_, environment_,
+                                       std::move(definitions), std::move(activities));
   if (!engine) {
     throw_client_error("engine", engine.error());
   }
@@ -124,13 +132,35 @@ void Client::abandon() {
   store_.reset();
 }
 
-const std::string& Client::kind_of(void (*function)()) const {
+const std::string& Client::kind_of(std::string_view call, void (*function)()) const {
+  const WorkflowEntry* found = nullptr;
   for (const WorkflowEntry& entry : registry_.workflows()) {
-    if (entry.function == function) {
-      return entry.kind;
+    if (entry.function != function) {
+      continue;
     }
+    if (found != nullptr) {
+      throw UsageError(std::string(call) + ": this function is in the registry as '" + found->kind +
+                       "' and as '" + entry.kind + "'; say which by its name");
+    }
+    found = &entry;
   }
-  throw UsageError("start: this function is not in the registry as a workflow");
+  if (found == nullptr) {
+    throw UsageError(std::string(call) +
+                     ": this function is not in the engine's registry; add it by "
+                     "Registry::workflow(kind, function), or start it by the name of its kind if "
+                     "another process has it");
+  }
+  return found->kind;
+}
+
+bool Client::has_kind(std::string_view kind) const {
+  return std::ranges::any_of(registry_.workflows(),
+                             [&](const WorkflowEntry& entry) { return entry.kind == kind; });
+}
+
+bool Client::has_activity(std::string_view name) const {
+  return std::ranges::any_of(registry_.activities(),
+                             [&](const ActivityEntry& entry) { return entry.name == name; });
 }
 
 // --- Calls ---------------------------------------------------------------------------------------
@@ -201,10 +231,42 @@ std::string call_on(std::string_view call, const std::string& run) {
 
 }  // namespace
 
+namespace {
+
+void check_size(Client& client, std::string_view what, std::size_t bytes) {
+  if (bytes > client.options().payload_bytes_max) {
+    throw PayloadTooLarge(what, bytes, client.options().payload_bytes_max);
+  }
+}
+
+// "signal 'approved' to 'order-17'".
+std::string signal_text(const std::string& signal, const std::string& run) {
+  return call_on("signal", signal) + " to '" + run + "'";
+}
+
+// The event, encoded.
+std::string check_signal(Client& client, const std::string& what, const std::string& signal,
+                         const std::string& payload, const Event& event) {
+  check_size(client, what, payload.size());
+  std::string extra = encode_event(signal, event);
+  check_size(client, "event of " + what, extra.size());
+  return extra;
+}
+
+}  // namespace
+
 Started start(Client& client, std::string kind, std::string id, std::string input,
               const StartOptions& options, std::optional<SignalWithStart> signal) {
   engine::StartRequest request;
   const std::string what = call_on("start", id);
+  if (kind.empty()) {
+    throw UsageError(what + ": the kind of workflow must not be empty");
+  }
+  check_size(client, "input of run '" + id + "'", input.size());
+  if (signal) {
+    request.signal_extra = check_signal(client, signal_text(signal->name, id), signal->name,
+                                        signal->payload, signal->event);
+  }
   request.kind = std::move(kind);
   request.id = std::move(id);
   request.input = std::move(input);
@@ -225,25 +287,31 @@ Started start(Client& client, std::string kind, std::string id, std::string inpu
   if (signal) {
     request.signal = std::move(signal->name);
     request.signal_payload = std::move(signal->payload);
-    request.signal_dedupe = std::move(signal->dedupe);
+    request.signal_dedupe = dedupe_text(signal->event);
   }
   engine::StartedRun started = wait_for<engine::StartedRun>(
       client, what, [&](auto done) { client.engine().start_run(request, std::move(done)); });
   return {std::move(started.id), started.is_new};
 }
 
-std::string kind_of(Client& client, void (*function)()) { return client.kind_of(function); }
+std::string kind_of(Client& client, std::string_view call, void (*function)()) {
+  return client.kind_of(call, function);
+}
 
 bool signal(Client& client, const std::string& run, const std::string& name,
-            const std::string& payload, const std::string& dedupe) {
-  return wait_for<bool>(client, call_on("signal", run), [&](auto done) {
-    client.engine().signal(run, name, payload, {}, dedupe, std::move(done));
+            const std::string& payload, const Event& event) {
+  const std::string what = signal_text(name, run);
+  const std::string extra = check_signal(client, what, name, payload, event);
+  return wait_for<bool>(client, what, [&](auto done) {
+    client.engine().signal(run, name, payload, extra, dedupe_text(event), std::move(done));
   });
 }
 
 void resolve(Client& client, const std::string& run, const std::string& promise,
              const std::string& payload) {
-  wait_for<void>(client, call_on("resolve", promise) + " of '" + run + "'", [&](auto done) {
+  const std::string what = call_on("resolve", promise) + " of '" + run + "'";
+  check_size(client, what, payload.size());
+  wait_for<void>(client, what, [&](auto done) {
     client.engine().resolve(run, promise, payload, std::move(done));
   });
 }
@@ -254,17 +322,22 @@ void reject(Client& client, const std::string& run, const std::string& promise,
   failure.type = type;
   failure.message = message;
   failure.details = details;
-  wait_for<void>(client, call_on("reject", promise) + " of '" + run + "'", [&](auto done) {
-    client.engine().reject(run, promise, engine::encode_failure(failure), std::move(done));
+  const std::string what = call_on("reject", promise) + " of '" + run + "'";
+  const std::string payload = engine::encode_failure(failure);
+  check_size(client, what, payload.size());
+  wait_for<void>(client, what, [&](auto done) {
+    client.engine().reject(run, promise, payload, std::move(done));
   });
 }
 
 void cancel(Client& client, const std::string& run, const std::string& reason) {
+  check_size(client, "reason to " + call_on("cancel", run), reason.size());
   wait_for<void>(client, call_on("cancel", run),
                  [&](auto done) { client.engine().cancel(run, reason, std::move(done)); });
 }
 
 void terminate(Client& client, const std::string& run, const std::string& reason) {
+  check_size(client, "reason to " + call_on("terminate", run), reason.size());
   wait_for<void>(client, call_on("terminate", run),
                  [&](auto done) { client.engine().terminate(run, reason, std::move(done)); });
 }
@@ -273,6 +346,38 @@ void resume(Client& client, const std::string& run) {
   wait_for<void>(client, call_on("resume", run),
                  [&](auto done) { client.engine().resume(run, std::move(done)); });
 }
+
+namespace {
+
+// What the run needs and this engine does not have, for whoever waits in vain; others may have it.
+std::string missing_for(Client& client, const std::string& run) {
+  const store::RunRow row = find_row(client, run);
+  std::string text;
+  const auto miss = [&](const std::string& what) { text += "; this engine " + what; };
+  if (!client.has_kind(row.kind)) {
+    miss("has no workflow '" + row.kind + "'");
+  }
+  const Result<std::vector<store::TaskRow>> tasks = client.store().read_tasks(row.key);
+  for (std::size_t i = 0; tasks && i < tasks->size(); ++i) {
+    const store::TaskRow& task = (*tasks)[i];
+    if (!client.has_activity(task.type)) {
+      miss("has no activity '" + task.type + "'");
+    } else if (std::ranges::find(client.options().queues, task.queue, &Queue::name) ==
+               client.options().queues.end()) {
+      miss("takes no tasks from the queue '" + task.queue + "'");
+    }
+  }
+  const Result<std::vector<store::RunRow>> children = client.store().read_children(row.key);
+  for (std::size_t i = 0; children && i < children->size(); ++i) {
+    const store::RunRow& child = (*children)[i];
+    if (!store::is_closed(child.status) && !client.has_kind(child.kind)) {
+      miss("has no workflow '" + child.kind + "', which the child '" + child.id + "' is");
+    }
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string wait(Client& client, const std::string& run, std::optional<Millis> limit) {
   engine::RunOutcome outcome;
@@ -283,10 +388,9 @@ std::string wait(Client& client, const std::string& run, std::optional<Millis> l
   } catch (const TimedOut& error) {
     const Description description = describe(client, run);
     throw TimedOut(
-        std::string(error.what()) + "; the run is " +
-        std::string(store::status_name(static_cast<store::RunStatus>(description.status))) +
+        std::string(error.what()) + "; the run is " + std::string(to_string(description.status)) +
         (description.waiting_for.empty() ? "" : " for " + description.waiting_for) +
-        (description.reason.empty() ? "" : ": " + description.reason));
+        (description.reason.empty() ? "" : ": " + description.reason) + missing_for(client, run));
   }
   switch (outcome.status) {
     case store::RunStatus::kFailed: {
@@ -321,6 +425,13 @@ Description describe(Client& client, const std::string& run) {
   description.waiting_for = row.waiting_for;
   description.started = Time(Millis(row.created_ms));
   description.changed = Time(Millis(row.changed_ms));
+  Result<std::vector<store::Tag>> tags = client.store().read_tags(row.key);
+  if (!tags) {
+    throw_client_error(call_on("describe", run), tags.error());
+  }
+  for (store::Tag& tag : *tags) {
+    description.tags.emplace_back(std::move(tag.name), std::move(tag.value));
+  }
   if (row.status == store::RunStatus::kBlocked) {
     auto reason = client.store().read_reason(row.key);
     if (!reason) {
@@ -329,6 +440,31 @@ Description describe(Client& client, const std::string& run) {
     description.reason = *std::move(reason);
   }
   return description;
+}
+
+std::optional<std::string> state(Client& client, const std::string& run, std::string_view key) {
+  const Call call(client, false);
+  const store::RunRow row = find_row(client, run);
+  std::optional<std::string> value;
+  const auto look_at = [&](const replay::Entry& entry) -> Result<void> {
+    if (entry.kind == replay::EntryKind::kStateSet && entry.name == key) {
+      value = entry.payload;
+    } else if (entry.kind == replay::EntryKind::kStateCleared && entry.name == key) {
+      value.reset();
+    } else if (entry.checkpoint != nullptr) {
+      for (const replay::StateChange& change : entry.checkpoint->changes) {
+        if (change.key == key) {
+          value = change.value;
+        }
+      }
+    }
+    return {};
+  };
+  const Result<void> read = client.store().read_log(row.key, 1, look_at);
+  if (!read) {
+    throw_client_error(call_on("state of", run), read.error());
+  }
+  return value;
 }
 
 void stop(Client& client) { client.stop(); }
@@ -344,6 +480,10 @@ std::pair<std::string, std::string> parse_token(std::string_view token) {
 }  // namespace detail
 
 // --- Engine --------------------------------------------------------------------------------------
+
+std::string_view to_string(Status status) {
+  return store::status_name(static_cast<store::RunStatus>(status));
+}
 
 namespace {
 
@@ -365,7 +505,7 @@ std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& option
 
 Engine::Engine(std::string_view url, const Registry& registry, const EngineOptions& options)
     : client_(std::make_shared<detail::Client>(threads_for(options), registry, options)) {
-  client_->open(detail::open_store(url, options), {settings_for(options), false, {}});
+  client_->open(detail::open_store(url, options), {settings_for(options), false, {}, false});
 }
 
 Engine::~Engine() {

@@ -41,6 +41,7 @@ class Client {
     std::shared_ptr<const Settings> settings;
     bool replay_every_turn = false;
     std::function<void(const store::CommitTurn&)> on_commit;  // After each one.
+    bool is_alone = false;  // Nobody else will ever bring what this one does not have.
   };
   // Throws StoreError or UsageError.
   void open(std::shared_ptr<store::Store> store, OpenOptions options);
@@ -57,8 +58,10 @@ class Client {
   void detach_hooks() { hooks_ = nullptr; }
   Registry& registry() { return registry_; }
   const EngineOptions& options() const { return options_; }
-  // Throws UsageError.
-  const std::string& kind_of(void (*function)()) const;
+  // Throws UsageError; `call` is for the message.
+  const std::string& kind_of(std::string_view call, void (*function)()) const;
+  bool has_kind(std::string_view kind) const;
+  bool has_activity(std::string_view name) const;
 
  private:
   std::shared_ptr<engine::Environment> environment_;

@@ -30,6 +30,10 @@ std::string failure_text(std::string_view subject, const std::string& type,
 PayloadError::PayloadError(std::string_view where, std::string_view type, std::string_view problem)
     : Exception(std::string(where) + " as " + std::string(type) + ": " + std::string(problem)) {}
 
+PayloadTooLarge::PayloadTooLarge(std::string_view what, std::size_t bytes, std::size_t bytes_max)
+    : PayloadError(std::string(what) + ": " + std::to_string(bytes) + " bytes; at most " +
+                   std::to_string(bytes_max) + " are allowed") {}
+
 Cancelled::Cancelled(std::string reason)
     : Exception(reason.empty() ? "cancelled" : "cancelled: " + reason),
       reason_(std::move(reason)) {}
@@ -60,7 +64,14 @@ std::string demangle(const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text ? std::string(text.get()) : std::string(type.name());
+  std::string name = status == 0 && text ? text.get() : type.name();
+  // As people write it.
+  static constexpr std::string_view kString =
+      "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+  for (std::size_t at = name.find(kString); at != std::string::npos; at = name.find(kString, at)) {
+    name.replace(at, kString.size(), "std::string");
+  }
+  return name;
 }
 
 }  // namespace detail

@@ -58,7 +58,7 @@ engine::ProgramEnd CoroutineProgram::read_end() {
     }
     end.kind = replay::EntryKind::kWorkflowCompleted;
     end.payload = root_->take();
-    run.check_payload("co_return", {}, end.payload.size());
+    run.check_size("result of workflow '" + run.host().kind() + "'", end.payload.size());
   } catch (const Cancelled& cancelled) {
     end.kind = replay::EntryKind::kWorkflowCancelled;
     end.payload = run.machine().cancel_requested()

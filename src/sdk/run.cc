@@ -8,6 +8,7 @@
 #include "pawl/activity.hpp"
 #include "pawl/errors.hpp"
 #include "sdk/activity_body.h"
+#include "sdk/event.h"
 #include "sdk/token.h"
 
 namespace pawl::detail {
@@ -48,6 +49,24 @@ std::string call_text(std::string_view call, std::string_view name) {
     text += " '" + std::string(name) + "'";
   }
   return text;
+}
+
+// "input of task 'charge'".
+std::string payload_text(const Request& request) {
+  switch (request.kind) {
+    case StepKind::kTask:
+      return call_text("input of task", request.name);
+    case StepKind::kChild:
+      return call_text("input of child", request.name);
+    case StepKind::kState:
+      return call_text("state", request.name);
+    case StepKind::kCompensation:
+      return call_text("input of compensation", request.name);
+    case StepKind::kLoop:
+      return "state of a loop";
+    default:
+      return call_text("argument of " + std::string(request.call), request.name);
+  }
 }
 
 replay::CommandRequest command_for(const Request& request, const std::string& source) {
@@ -115,15 +134,8 @@ void Run::raise(std::string_view call, const Error& error) {
   if (error.code == ErrorCode::kDeterminismViolation) {
     throw DeterminismViolation(error.message);
   }
-  throw UsageError(std::string(call) + ": " + error.message);
-}
-
-void Run::check_payload(std::string_view call, std::string_view name, std::size_t bytes) const {
-  if (bytes > settings_->payload_bytes_max) {
-    throw UsageError(call_text(call, name) + ": a payload of " + std::to_string(bytes) +
-                     " bytes; at most " + std::to_string(settings_->payload_bytes_max) +
-                     " are allowed");
-  }
+  const std::string prefix = std::string(call) + ": ";
+  throw UsageError(error.message.starts_with(prefix) ? error.message : prefix + error.message);
 }
 
 void Run::resume(AwaitId await) {
@@ -146,7 +158,7 @@ void Run::run_ready() {
 }
 
 void Run::recur(std::string input) {
-  check_payload("recur", {}, input.size());
+  check_size("input of recur", input.size());
   next_input_ = std::move(input);
   throw Recurred{};
 }
@@ -175,10 +187,22 @@ void throw_usage(const std::string& message) { throw UsageError(message); }
 
 // --- Commands ------------------------------------------------------------------------------------
 
+void check_size(const RunRef& ref, std::string_view what, std::size_t bytes) {
+  ref.get()->check_size(what, bytes);
+}
+
 Opened open(const RunRef& ref, const Request& request) {
   Run& run = Run::current(ref, request.call);
   if (request.payload != nullptr) {
-    run.check_payload(request.call, request.name, request.payload->size());
+    run.check_size(payload_text(request), request.payload->size());
+  }
+  const bool may_be_unnamed =
+      request.kind == StepKind::kTimer || request.kind == StepKind::kBranch ||
+      request.kind == StepKind::kLoop || request.kind == StepKind::kCancelTask;
+  if (request.name.empty() && !may_be_unnamed) {
+    throw UsageError(std::string(request.call) + (request.kind == StepKind::kChild
+                                                      ? ": the id must not be empty"
+                                                      : ": the name must not be empty"));
   }
   if (request.kind == StepKind::kChild && request.child_kind.empty()) {
     throw UsageError("child: the kind must not be empty");
@@ -207,17 +231,29 @@ void transact(const RunRef& ref, FutureId operation,
               std::function<std::string(Transaction&)> function, const Retry& retry) {
   Run& run = Run::current(ref, "transact");
   run.host().transact(operation,
-                      transact_body(std::move(function), run.settings().payload_bytes_max),
+                      transact_body(std::string(run.machine().command_name(operation)),
+                                    std::move(function), run.settings().payload_bytes_max),
                       policy_of(retry));
 }
 
-void send(const RunRef& ref, FutureId operation, std::string run_id, std::string signal,
-          std::string payload) {
-  Run& run = Run::current(ref, "send");
+std::string check_send(const RunRef& ref, std::string_view run_id, std::string_view signal,
+                       std::size_t payload_bytes, const Event& event) {
+  const Run& run = Run::current(ref, "send");
   if (run_id.empty()) {
     throw UsageError("send: the run's id must not be empty");
   }
-  run.host().send(operation, std::move(run_id), std::move(signal), std::move(payload), {});
+  run.check_size(call_text("signal", signal), payload_bytes);
+  std::string extra = encode_event(signal, event);
+  run.check_size(call_text("event of signal", signal), extra.size());
+  return extra;
+}
+
+void send(const RunRef& ref, FutureId operation, std::string run_id, std::string signal,
+          std::string payload, std::string extra, const Event& event) {
+  Run::current(ref, "send")
+      .host()
+      .send(operation, std::move(run_id), std::move(signal), std::move(payload), std::move(extra),
+            dedupe_text(event));
 }
 
 std::string task_extra(const TaskOptions& options) {
@@ -342,6 +378,13 @@ std::string_view value_of(const RunRef& ref, FutureId future) {
   }
 }
 
+Event event_of(const RunRef& ref, FutureId future) {
+  Run& run = Run::current(ref, "co_await");
+  const replay::Outcome outcome = Run::check("co_await", run.machine().outcome(future));
+  const replay::Log& log = run.machine().log();
+  return outcome.entry == replay::kNoRecord ? Event() : decode_event(log.extra(log[outcome.entry]));
+}
+
 std::string promise_token(const RunRef& ref, std::string_view promise) {
   return make_token(Run::current(ref, "token").host().id(), promise);
 }
@@ -373,14 +416,12 @@ BranchId enter_iteration(const RunRef& ref, BranchId loop) {
 
 FutureId continue_loop(const RunRef& ref, BranchId loop, std::string_view state) {
   Run& run = Run::current(ref, "loop");
-  run.check_payload("loop", "", state.size());
   return Run::check("loop", run.machine().continue_loop(loop, state));
 }
 
 FutureId end_loop(const RunRef& ref, BranchId loop, std::string_view state,
                   std::string_view result) {
   Run& run = Run::current(ref, "loop");
-  run.check_payload("loop", "", result.size());
   return Run::check("loop", run.machine().end_loop(loop, state, result));
 }
 
@@ -417,8 +458,7 @@ bool has_signal(const RunRef& ref, std::string_view name) {
   return Run::current(ref, "has_signal").machine().signal_count(name) > 0;
 }
 
-std::optional<std::string_view> take_signal(const RunRef& ref, BranchId branch,
-                                            std::string_view name) {
+std::optional<TakenSignal> take_signal(const RunRef& ref, BranchId branch, std::string_view name) {
   Run& run = Run::current(ref, "try_signal");
   const std::optional<replay::RecordId> taken =
       Run::check("try_signal", run.machine().take_signal(branch, name));
@@ -426,7 +466,8 @@ std::optional<std::string_view> take_signal(const RunRef& ref, BranchId branch,
     return std::nullopt;
   }
   const replay::Record& record = run.machine().log()[*taken];
-  return record.has_payload ? record.payload.view() : std::string_view("null");
+  return TakenSignal{record.has_payload ? record.payload.view() : std::string_view("null"),
+                     run.machine().log().extra(record)};
 }
 
 std::int64_t now_ms(const RunRef& ref) { return Run::current(ref, "now").machine().now_ms(); }

@@ -17,6 +17,7 @@
 
 #include "engine/program.h"
 #include "pawl/detail/run.hpp"
+#include "pawl/errors.hpp"
 
 namespace pawl::detail {
 
@@ -67,7 +68,12 @@ class Run {
       return *std::move(result);
     }
   }
-  void check_payload(std::string_view call, std::string_view name, std::size_t bytes) const;
+  // Throws PayloadTooLarge.
+  void check_size(std::string_view what, std::size_t bytes) const {
+    if (bytes > settings_->payload_bytes_max) {
+      throw PayloadTooLarge(what, bytes, settings_->payload_bytes_max);
+    }
+  }
 
   // --- Awaits ---
   void block(AwaitId await, std::coroutine_handle<> waiting) { blocked_[await] = waiting; }

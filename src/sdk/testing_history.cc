@@ -9,6 +9,7 @@
 #include "pawl/errors.hpp"
 #include "pawl/testing.hpp"
 #include "replay/machine.h"
+#include "sdk/event.h"
 #include "sdk/program.h"
 
 namespace pawl::testing {
@@ -127,6 +128,11 @@ HistoryBuilder& HistoryBuilder::at(std::string location) {
   return *this;
 }
 
+HistoryBuilder& HistoryBuilder::step_key(std::string key) {
+  step_key_ = std::move(key);
+  return *this;
+}
+
 HistoryBuilder& HistoryBuilder::version(std::uint32_t version) {
   version_ = version;
   return *this;
@@ -148,6 +154,8 @@ replay::EntryKind opening(StepKind kind) {
       return replay::EntryKind::kChildWorkflowInitiated;
     case StepKind::kSignal:
       return replay::EntryKind::kSignalAwaited;
+    case StepKind::kVersionCheck:
+      return replay::EntryKind::kVersionChecked;
     default:
       return replay::EntryKind::kBranchOpened;
   }
@@ -160,7 +168,7 @@ bool is_root_location(std::string_view location) {
 
 // Adds a command at `location`, or at the next place of the root.
 void add_command(detail::Entries& entries, replay::Entry entry, std::string& location,
-                 std::uint32_t& version) {
+                 std::string& step_key, std::uint32_t& version) {
   std::string place = std::exchange(location, {});
   if (place.empty()) {
     std::size_t last = 0;
@@ -176,10 +184,13 @@ void add_command(detail::Entries& entries, replay::Entry entry, std::string& loc
   }
   entry.location = place;
   entry.version = std::exchange(version, 1);
+  const std::string key = std::exchange(step_key, {});
+  entry.step_key = key;
   const std::string id = uuid5(entries.run_id, place).to_string();
   const replay::CommandKind kind = replay::traits(entry.kind).command;
   if (entry.id.empty() && kind != replay::CommandKind::kSignal &&
-      kind != replay::CommandKind::kState && kind != replay::CommandKind::kBranch) {
+      kind != replay::CommandKind::kState && kind != replay::CommandKind::kBranch &&
+      kind != replay::CommandKind::kVersionCheck && kind != replay::CommandKind::kCompensation) {
     entry.id = id;
   }
   entries.add(entry);
@@ -191,7 +202,7 @@ HistoryBuilder& HistoryBuilder::command(StepKind kind, const std::string& name) 
   replay::Entry entry;
   entry.kind = opening(kind);
   (kind == StepKind::kPromise ? entry.id : entry.name) = name;
-  add_command(*entries_, entry, location_, version_);
+  add_command(*entries_, entry, location_, step_key_, version_);
   return *this;
 }
 
@@ -202,7 +213,7 @@ HistoryBuilder& HistoryBuilder::whole_operation(const std::string& name,
   entry.name = name;
   entry.has_payload = true;
   entry.payload = result;
-  add_command(*entries_, entry, location_, version_);
+  add_command(*entries_, entry, location_, step_key_, version_);
   return *this;
 }
 
@@ -211,7 +222,7 @@ HistoryBuilder& HistoryBuilder::timer(Millis duration, const std::string& id) {
   entry.kind = replay::EntryKind::kTimerStarted;
   entry.id = id;
   entry.number = duration.count();
-  add_command(*entries_, entry, location_, version_);
+  add_command(*entries_, entry, location_, step_key_, version_);
   return *this;
 }
 
@@ -220,7 +231,7 @@ HistoryBuilder& HistoryBuilder::child(const std::string& kind, const std::string
   entry.kind = replay::EntryKind::kChildWorkflowInitiated;
   entry.name = id;
   entry.child_kind = kind;
-  add_command(*entries_, entry, location_, version_);
+  add_command(*entries_, entry, location_, step_key_, version_);
   return *this;
 }
 
@@ -230,22 +241,64 @@ HistoryBuilder& HistoryBuilder::state(const std::string& key, const std::string&
   entry.name = key;
   entry.has_payload = true;
   entry.payload = value;
-  add_command(*entries_, entry, location_, version_);
+  add_command(*entries_, entry, location_, step_key_, version_);
+  return *this;
+}
+
+HistoryBuilder& HistoryBuilder::clear(const std::string& key) {
+  replay::Entry entry;
+  entry.kind = replay::EntryKind::kStateCleared;
+  entry.name = key;
+  add_command(*entries_, entry, location_, step_key_, version_);
+  return *this;
+}
+
+HistoryBuilder& HistoryBuilder::registered(const std::string& activity, const std::string& input) {
+  replay::Entry entry;
+  entry.kind = replay::EntryKind::kCompensationRegistered;
+  entry.name = activity;
+  entry.has_payload = true;
+  entry.payload = input;
+  add_command(*entries_, entry, location_, step_key_, version_);
+  return *this;
+}
+
+namespace {
+
+const detail::Entries::Stored& find_command(const detail::Entries& entries,
+                                            const std::string& location) {
+  for (const auto& stored : entries.all) {
+    if (stored.location == location) {
+      return stored;
+    }
+  }
+  throw UsageError("history: there is no command at " + location);
+}
+
+}  // namespace
+
+HistoryBuilder& HistoryBuilder::cancels(const std::string& location) {
+  const detail::Entries::Stored& command = find_command(*entries_, location);
+  replay::Entry entry;
+  switch (command.entry.kind) {
+    case replay::EntryKind::kTaskScheduled:
+      entry.kind = replay::EntryKind::kTaskCancelRequested;
+      break;
+    case replay::EntryKind::kTimerStarted:
+      entry.kind = replay::EntryKind::kTimerCancelRequested;
+      break;
+    default:
+      throw UsageError("history: the command at " + location + " is no task and no timer");
+  }
+  const std::string id = command.id;
+  entry.id = id;
+  add_command(*entries_, entry, location_, step_key_, version_);
   return *this;
 }
 
 HistoryBuilder& HistoryBuilder::arrival(const std::string& location, Outcome outcome,
                                         const std::string& payload) {
-  const detail::Entries::Stored* command = nullptr;
-  for (const auto& stored : entries_->all) {
-    if (stored.location == location) {
-      command = &stored;
-      break;
-    }
-  }
-  if (command == nullptr) {
-    throw UsageError("history: there is no command at " + location);
-  }
+  const detail::Entries::Stored* command = &find_command(*entries_, location);
   const replay::CommandKind kind = replay::traits(command->entry.kind).command;
   const auto wanted = static_cast<replay::OutcomeKind>(outcome);
   replay::Entry entry;
@@ -282,12 +335,15 @@ HistoryBuilder& HistoryBuilder::failed(const std::string& location, const std::s
   return arrival(location, Outcome::kFailed, engine::encode_failure(failure));
 }
 
-HistoryBuilder& HistoryBuilder::received(const std::string& name, const std::string& payload) {
+HistoryBuilder& HistoryBuilder::received(const std::string& name, const std::string& payload,
+                                         const Event& event) {
+  const std::string extra = pawl::detail::encode_event(name, event);
   replay::Entry entry;
   entry.kind = replay::EntryKind::kSignalReceived;
   entry.name = name;
   entry.has_payload = true;
   entry.payload = payload;
+  entry.extra = extra;
   entries_->add(entry);
   return *this;
 }
@@ -323,7 +379,7 @@ class CheckHost final : public engine::RunHost {
   void transact(replay::FutureId /*operation*/, TransactBody /*body*/,
                 engine::RetryPolicy /*retry*/) override {}
   void send(replay::FutureId /*operation*/, std::string /*run_id*/, std::string /*signal*/,
-            std::string /*payload*/, std::string /*extra*/) override {}
+            std::string /*payload*/, std::string /*extra*/, std::string /*dedupe*/) override {}
 };
 
 std::string end_name(replay::EntryKind kind) {

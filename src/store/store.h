@@ -35,7 +35,7 @@ namespace pawl::store {
 // and says so; the others of its batch are not concerned.
 
 enum class OnExisting : std::uint8_t {
-  kReturn,   // Whatever became of it.
+  kReturn,   // Whatever became of it. One of another kind is refused.
   kFail,     // Unless there is none.
   kReplace,  // An open one is terminated; the new one has the next number.
 };

@@ -103,7 +103,7 @@ void send(Engine& engine, const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
     wait_until("the run " + id, [&] {
       try {
-        engine.get(id).signal("go", 1, {.dedupe = "go"});
+        engine.get(id).signal("go", 1, {.id = "go"});
         return true;
       } catch (const Closed&) {
         return true;

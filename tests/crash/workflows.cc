@@ -518,8 +518,8 @@ template <class T>
 void send(Engine& engine, const std::string& run, const std::string& name, const T& value,
           const std::string& dedupe) {
   try {
-    engine.get(run).signal(name, value, {.dedupe = dedupe});
-    engine.get(run).signal(name, value, {.dedupe = dedupe});
+    engine.get(run).signal(name, value, {.id = dedupe});
+    engine.get(run).signal(name, value, {.id = dedupe});
   } catch (const Closed&) {
   }
 }
@@ -685,7 +685,7 @@ std::vector<Reference> make_references() {
   const auto post = [](const std::string& letter) {
     return [letter](Engine& engine) {
       return engine.signal_with_start<std::string>("mailbox", "mailbox", "for me", "letter", letter,
-                                                   {}, {.dedupe = letter});
+                                                   {}, {.id = letter});
     };
   };
   all.push_back({.name = "mailbox",

@@ -449,8 +449,8 @@ TEST(Regression, SignalsAreReceivedOnce) {
   const Step op = run_step("op", counts(count));
   const Step go = plain_step(CommandKind::kSignal, "go");
   const Step send = [](RunHost& host) {
-    return open_operation(host, "send",
-                          [&](replay::FutureId future) { host.send(future, "r", "go", "1", ""); });
+    return open_operation(
+        host, "send", [&](replay::FutureId future) { host.send(future, "r", "go", "1", "", ""); });
   };
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Disk disk;

@@ -86,9 +86,115 @@ TEST(Engine, StartIsIdempotentUnlessToldOtherwise) {
       env.start<int>("add", "a", std::tuple(5, 6), {.on_existing = pawl::OnExisting::kReplace});
   EXPECT_EQ(replaced.result(), 11);
   EXPECT_EQ(replaced.describe().info.number, 2U);
+  // By the function as by the name.
+  EXPECT_THROW(env.start(add, "a", {.on_existing = pawl::OnExisting::kFail}, 1, 2),
+               pawl::AlreadyExists);
+  EXPECT_EQ(env.start(add, "a", {.on_existing = pawl::OnExisting::kReplace}, 7, 8).result(), 15);
+  EXPECT_EQ(env.start(sleeps, "s", {.tags = {{"shop", "north"}}}).describe().info.kind, "sleeps");
+  EXPECT_EQ(env.signal_with_start(waits, "v", nullptr, "go", "on").result(), "on");
+  EXPECT_EQ(env.signal_with_start(add, "sum", {3, 4}, "unused", 1).result(), 7);
   EXPECT_FALSE(env.start(add, "", 1, 1).id().empty());
-  EXPECT_EQ(env.get<int>("a").result(), 11);
+  EXPECT_EQ(env.get<int>("a").result(), 15);
   EXPECT_THROW(env.get("nobody"), pawl::NotFound);
+  // The id belongs to another workflow: neither a handle to that, nor a signal for it.
+  env.start(waits, "w");
+  env.run_until_idle();
+  try {
+    env.start(add, "w", 1, 2);
+    FAIL();
+  } catch (const pawl::AlreadyExists& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "start 'w': there is a run with the id 'w' already (waiting, of the kind 'waits')");
+  }
+  EXPECT_THROW(env.signal_with_start(add, "w", {1, 2}, "go", "x"), pawl::AlreadyExists);
+  env.run_until_idle();
+  EXPECT_EQ(env.get("w").status(), Status::kWaiting);
+}
+
+TEST(Engine, DescribeAndState) {
+  Environment env(everything());
+  auto run = env.start(waits, "w", {.tags = {{"shop", "north"}, {"vip", "yes"}}});
+  env.run_until_idle();
+  const pawl::Description known = run.describe();
+  EXPECT_EQ(pawl::to_string(known.status), "waiting");
+  EXPECT_EQ(known.waiting_for, "signal go");
+  EXPECT_EQ(known.tags, (pawl::Tags{{"shop", "north"}, {"vip", "yes"}}));
+  EXPECT_EQ(run.state<int>("never set"), std::nullopt);
+}
+
+Workflow<void> keeps_state(Context ctx) {
+  ctx.set("cleared", 1);
+  ctx.set("count", 0);
+  co_await ctx.loop(1,
+                    [](pawl::Branch inner, int i) -> Workflow<pawl::LoopStep<int>> {
+                      inner.set("count", i);
+                      inner.clear("cleared");
+                      co_await inner.sleep(1s);
+                      if (i == 25) {
+                        co_return pawl::break_with();
+                      }
+                      co_return pawl::continue_with(i + 1);
+                    },
+                    {.checkpoint_every = 10});
+  ctx.set("after", "x");
+}
+
+TEST(Engine, StateCanBeReadFromOutside) {
+  Registry registry;
+  registry.workflow("keeps_state", keeps_state);
+  Environment env(registry);
+  auto run = env.start(keeps_state, "k");
+  env.advance(14500ms);
+  EXPECT_EQ(run.state<int>("count"), 15);
+  EXPECT_EQ(run.state<int>("cleared"), std::nullopt);
+  run.result();
+  EXPECT_EQ(run.state<int>("count"), 25);
+  EXPECT_EQ(run.state<std::string>("after"), "x");
+  EXPECT_THROW(run.state<int>("after"), pawl::PayloadError);
+}
+
+Workflow<void> needs_much(Context ctx) {
+  auto task = ctx.schedule("unknown task");
+  auto elsewhere = ctx.schedule("known task", {.queue = "elsewhere"});
+  auto child = ctx.child("unknown kind", "child");
+  co_await pawl::all(task, elsewhere, child);
+}
+
+TEST(Engine, WhoWaitsInVainIsToldWhatIsMissing) {
+  Registry registry;
+  registry.workflow("needs_much", needs_much).activity("known task", [] {});
+  Environment env(registry);
+  auto run = env.start(needs_much, "n");
+  try {
+    run.result();
+    FAIL();
+  } catch (const pawl::TimedOut& error) {
+    const std::string text = error.what();
+    for (const char* part :
+         {"; this engine has no activity 'unknown task'",
+          "; this engine takes no tasks from the queue 'elsewhere'",
+          "; this engine has no workflow 'unknown kind', which the child 'child' is"}) {
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    }
+  }
+}
+
+Workflow<int> without_input(Context ctx) {
+  co_await pawl::Saga(ctx).add("undo");
+  co_await ctx.child("sleeps", "a");
+  co_await ctx.child("sleeps", "b", {.tags = {{"from", "parent"}}});
+  throw std::runtime_error("failed");
+  co_return 1;
+}
+
+TEST(Engine, ChildrenAndCompensationsNeedNoInput) {
+  int undone = 0;
+  Environment env(
+      everything().workflow("without_input", without_input).activity("undo", [&] { ++undone; }));
+  EXPECT_THROW(env.start(without_input, "w").result(), pawl::WorkflowFailed);
+  EXPECT_EQ(undone, 1);
+  EXPECT_EQ(env.get("b").describe().tags, (pawl::Tags{{"from", "parent"}}));
 }
 
 TEST(Engine, MisuseIsToldToTheCaller) {
@@ -100,6 +206,48 @@ TEST(Engine, MisuseIsToldToTheCaller) {
   Registry registry = everything();
   EXPECT_THROW(registry.workflow("add", add), pawl::UsageError);
   EXPECT_THROW(registry.activity("", [] {}), pawl::UsageError);
+}
+
+template <class Call>
+std::string usage_error(const Call& call) {
+  try {
+    call();
+  } catch (const pawl::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Workflow<int> not_registered(Context /*ctx*/) { co_return 1; }
+
+TEST(Engine, AFunctionIsStartedUnderTheKindThatItHas) {
+  Environment env(everything().workflow("add again", add));
+  EXPECT_EQ(usage_error([&] { env.start(add, "a", 1, 2); }),
+            "start: this function is in the registry as 'add' and as 'add again'; say which by its "
+            "name");
+  EXPECT_EQ(usage_error([&] { env.start(not_registered, "n"); }),
+            "start: this function is not in the engine's registry; add it by "
+            "Registry::workflow(kind, function), or start it by the name of its kind if another "
+            "process has it");
+  EXPECT_EQ(env.start<int>("add again", "a", std::tuple(1, 2)).result(), 3);
+}
+
+// Another process may have it.
+TEST(Engine, AKindThatThisEngineDoesNotHave) {
+  TempDir dir;
+  Engine client(dir.url(), Registry(), {.work = false});
+  Engine idle(dir.url(), Registry());
+  const auto run = client.start<int>("add", "a", std::tuple(1, 2));
+  try {
+    run.result_for(20ms);
+    FAIL();
+  } catch (const pawl::TimedOut& error) {
+    EXPECT_STREQ(error.what(),
+                 "result of 'a': no answer in time; the run is running; this engine has no "
+                 "workflow 'add'");
+  }
+  const Engine worker(dir.url(), everything());
+  EXPECT_EQ(run.result_for(10s), 3);
 }
 
 TEST(Engine, WrongInputFailsTheRunAndSaysWhy) {
@@ -117,8 +265,8 @@ TEST(Engine, WrongInputFailsTheRunAndSaysWhy) {
 TEST(Engine, Signals) {
   Environment env(everything());
   auto run = env.start(waits, "w");
-  EXPECT_TRUE(run.signal("other", 1, {.dedupe = "d"}));
-  EXPECT_FALSE(run.signal("other", 1, {.dedupe = "d"}));
+  EXPECT_TRUE(run.signal("other", 1, {.id = "d"}));
+  EXPECT_FALSE(run.signal("other", 1, {.id = "d"}));
   run.signal("go", "now");
   EXPECT_EQ(run.result(), "now");
   EXPECT_THROW(run.signal("go", "late"), pawl::Closed);
@@ -135,7 +283,9 @@ TEST(Engine, PromisesByNameAndByToken) {
   EXPECT_EQ(run.result(), "yes");
   auto other = env.start(asks, "b");
   env.run_until_idle();
-  env.reject_token("YgBhbnN3ZXI", "No", "never", R"({"x":1})");  // "b\0answer"
+  const auto token = other.state<std::string>("token");
+  ASSERT_EQ(token, "YgBhbnN3ZXI");  // "b\0answer"
+  env.reject_token(*token, "No", "never", R"({"x":1})");
   EXPECT_EQ(other.result(), R"(No: never{"x":1})");
 }
 

@@ -230,6 +230,15 @@ class World {
     return places;
   }
   replay::Machine& machine() { return *machine_; }
+  // Where the code stood that asked for the command at this location.
+  std::string source(const std::string& location) const {
+    for (const auto& [seq, kept] : rows_) {
+      if (kept.texts.location == location) {
+        return kept.source;
+      }
+    }
+    return "";
+  }
 
   bool replay_every_turn = false;
   std::int64_t now_ms = 1'000'000;
@@ -316,7 +325,7 @@ class World {
       world_.operations_.push_back({operation, [body = std::move(body)] { return body(nullptr); }});
     }
     void send(replay::FutureId operation, std::string run_id, std::string signal,
-              std::string payload, std::string /*extra*/) override {
+              std::string payload, std::string /*extra*/, std::string /*dedupe*/) override {
       World& world = world_;
       world_.operations_.push_back({operation, [=, &world] {
                                       world.sent.push_back(run_id + " " + signal + " " + payload);

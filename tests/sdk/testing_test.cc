@@ -166,6 +166,28 @@ TEST(TestKit, WaitingForNothingIsNoticed) {
   EXPECT_THROW(run.result_for(1h), pawl::TimedOut);
 }
 
+Workflow<void> cannot_be_undone(Context ctx) {
+  co_await pawl::Saga(ctx).add("nobody has it", 1);
+  throw std::runtime_error("failed");
+}
+
+TEST(TestKit, ACompensationThatNobodyHasIsNoticed) {
+  Registry registry;
+  registry.workflow("cannot_be_undone", cannot_be_undone);
+  Environment env(registry);
+  auto run = env.start(cannot_be_undone, "c");
+  env.run_until_idle();
+  try {
+    run.result();
+    FAIL();
+  } catch (const pawl::TimedOut& error) {
+    EXPECT_NE(std::string(error.what()).find("the run is compensating"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("no activity of this name is registered"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 int calls = 0;
 Workflow<void> not_deterministic(Context ctx) {
   ++calls;
@@ -270,6 +292,42 @@ TEST(Check, AllKindsOfEntries) {
   EXPECT_TRUE(result.agrees) << result.violation;
   EXPECT_EQ(result.end, "completed");
   EXPECT_EQ(result.payload, R"("1o5ct7")");
+}
+
+Workflow<int> changed_later(Context ctx) {
+  const auto version = ctx.check_version(3);
+  co_await pawl::Saga(ctx).add("undo", 1);
+  ctx.set("key", 1);
+  ctx.clear("key");
+  co_await pawl::with_timeout(ctx.schedule("task"), 1h);
+  auto unused = ctx.schedule<int>("unused", {.step_key = "by key"});
+  ctx.cancel(unused);
+  co_await ctx.v(2).sleep(1s);
+  co_return static_cast<int>(version);
+}
+
+TEST(Check, VersionsCompensationsAndCancelling) {
+  const auto history = HistoryBuilder()
+                           .checked_version(2)
+                           .compensation("undo", 1)
+                           .set("key", 1)
+                           .clear("key")
+                           .task("task")
+                           .timer(1h)
+                           .completed("{5}")
+                           .cancels("{6}")
+                           .step_key("by key")
+                           .task("unused")
+                           .cancels("{8}")
+                           .version(2)
+                           .timer(1s)
+                           .completed("{10}")
+                           .build();
+  const CheckResult result = pawl::testing::check(changed_later, history);
+  EXPECT_TRUE(result.agrees) << result.violation;
+  EXPECT_EQ(result.payload, "2") << history.text();
+  EXPECT_TRUE(history.contains("{7} TimerCancelRequested")) << history.text();
+  EXPECT_THROW(HistoryBuilder().promise("p").cancels("{1}"), pawl::UsageError);
 }
 
 TEST(Check, HistoryOfARealRun) {

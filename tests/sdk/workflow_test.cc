@@ -773,6 +773,52 @@ TEST(Versions, DisagreementIsAViolationWithSource) {
       << world.violation();
 }
 
+// Where each kind of step is asked for; the lines are counted from here.
+constexpr int kSourceLine = __LINE__ - 1;
+Workflow<void> asks_for_everything(Context ctx) {
+  const auto arm = [](Branch inner) -> Workflow<void> {
+    inner.set("inner", 1);
+    co_return;
+  };
+  const auto step = [](Branch /*inner*/, int /*state*/) -> Workflow<LoopStep<int>> {
+    co_return break_with();
+  };
+  ctx.check_version(1);
+  ctx.set("key", 1);
+  ctx.clear("key");
+  co_await Saga(ctx).add("refund", 1);
+  (void)ctx.schedule("task");
+  auto timer = ctx.sleep(1s);
+  (void)ctx.signal("signal");
+  (void)ctx.promise("promise");
+  (void)ctx.child("kind", "id", 1);
+  ctx.cancel(timer);
+  co_await ctx.branch(arm);
+  co_await ctx.join(arm, arm);
+  co_await ctx.join(std::vector{arm});
+  co_await ctx.loop(1, step);
+  co_await ctx.run("operation", [] {});
+  co_await ctx.transact("transaction", [](Transaction&) {});
+  co_await ctx.send("run", "signal");
+  ctx.removed(StepKind::kTask, "old");
+  co_await with_timeout(ctx.signal("last"), 1s);
+}
+
+TEST(Versions, EveryStepKnowsItsLine) {
+  World world(asks_for_everything);
+  world.turn();
+  const std::vector<int> lines = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+                                  21, 21, 22, 23, 24, 25, 26, 27, 28, 28};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string location = "{" + std::to_string(i + 1) + "}";
+    EXPECT_EQ(world.source(location),
+              "sdk/workflow_test.cc:" + std::to_string(kSourceLine + lines[i]))
+        << location << "\n"
+        << world.text();
+  }
+  EXPECT_EQ(world.source("{13, 1}"), "sdk/workflow_test.cc:" + std::to_string(kSourceLine + 4));
+}
+
 Workflow<int> catches_violation(Context ctx) {
   try {
     co_await ctx.schedule("charge");
@@ -812,7 +858,7 @@ Workflow<std::string> misuse(Context ctx) {
   }
   try {
     co_await ctx.schedule("big", std::string(2000, 'x'));
-  } catch (const UsageError& error) {
+  } catch (const PayloadTooLarge& error) {
     note(error);
   }
   try {
@@ -835,13 +881,12 @@ TEST(Misuse, IsAnExceptionThatNamesTheCall) {
   World world(misuse);
   world.settings.payload_bytes_max = 1000;
   world.turn();
-  EXPECT_EQ(world.result(),
-            R"("run: a operation needs a name\n)"
-            R"(timer: a duration must not be negative\n)"
-            R"(cancel: cancel: only tasks and timers can be cancelled, this is a signal\n)"
-            R"(schedule 'big': a payload of 2002 bytes; at most 1000 are allowed\n)"
-            R"(co_await: an empty future or context\n)"
-            R"(co_await: this Workflow was awaited before, or moved from\n")");
+  EXPECT_EQ(world.result(), R"("run: the name must not be empty\n)"
+                            R"(timer: a duration must not be negative\n)"
+                            R"(cancel: only tasks and timers can be cancelled, this is a signal\n)"
+                            R"(input of task 'big': 2002 bytes; at most 1000 are allowed\n)"
+                            R"(co_await: an empty future or context\n)"
+                            R"(co_await: this Workflow was awaited before, or moved from\n")");
 }
 
 std::optional<Context> leaked;

@@ -124,7 +124,7 @@ void Model::run(StartRun& op) {
       terminate(*existing, "", op.now_ms, true);
     }
     existing = &add(op.run, existing->row.number + 1, 0, owner, op.now_ms);
-  } else if (op.on_existing == OnExisting::kFail) {
+  } else if (op.on_existing == OnExisting::kFail || existing->row.kind != op.run.kind) {
     op.outcome = StartOutcome::kRefused;
   } else {
     op.outcome = StartOutcome::kExisting;

@@ -275,6 +275,18 @@ TEST_P(StoreTest, AnExistingRunRefusesOneThatMustBeNew) {
   EXPECT_THAT(inbox_of(store_, run.key), IsEmpty());
 }
 
+TEST_P(StoreTest, AnExistingRunOfAnotherKindIsNotReturned) {
+  const RunRow run = waiting("order-1");
+  StartRun op;
+  op.run = new_run("order-1", "invoice");
+  op.signal = signal("hello");
+  op = apply(store_, op);
+  EXPECT_EQ(op.outcome, StartOutcome::kRefused);
+  EXPECT_EQ(op.row.key, run.key);
+  EXPECT_EQ(op.arrival, 0);
+  EXPECT_THAT(inbox_of(store_, run.key), IsEmpty());
+}
+
 TEST_P(StoreTest, AReplacedRunIsTerminatedAndTheNewOneHasTheNextNumber) {
   const RunRow old = held("order-1");
   StartRun op;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pawl/event.hpp"
 #include "pawl/options.hpp"
 
 namespace pawl {
@@ -113,6 +114,8 @@ struct Opened {
 };
 
 Opened open(const RunRef& run, const Request& request);
+// Throws PayloadTooLarge.
+void check_size(const RunRef& run, std::string_view what, std::size_t bytes);
 
 // One attempt of an activity: returns its encoded result, or throws.
 using ActivityFunction = std::function<std::string(Activity&)>;
@@ -120,8 +123,11 @@ void execute(const RunRef& run, FutureId operation, std::string name, std::strin
              ActivityFunction function, const Retry& retry, Millis timeout);
 void transact(const RunRef& run, FutureId operation,
               std::function<std::string(Transaction&)> function, const Retry& retry);
+// The event's attributes, encoded. Throws UsageError or PayloadTooLarge.
+std::string check_send(const RunRef& run, std::string_view run_id, std::string_view signal,
+                       std::size_t payload_bytes, const Event& event);
 void send(const RunRef& run, FutureId operation, std::string run_id, std::string signal,
-          std::string payload);
+          std::string payload, std::string extra, const Event& event);
 
 std::string task_extra(const TaskOptions& options);
 std::string child_extra(const ChildOptions& options);
@@ -153,6 +159,8 @@ class Await {
 
 // The payload of a completed future; throws what it failed with.
 std::string_view value_of(const RunRef& run, FutureId future);
+// Of the signal that completed it.
+Event event_of(const RunRef& run, FutureId future);
 // "signal 'approved'".
 std::string describe(const RunRef& run, FutureId future);
 std::string promise_token(const RunRef& run, std::string_view promise);
@@ -182,9 +190,12 @@ std::uint32_t check_version(const RunRef& run, BranchId branch, std::uint32_t la
 
 std::optional<std::string_view> state(const RunRef& run, std::string_view key);
 bool has_signal(const RunRef& run, std::string_view name);
-// Valid as long as the workflow is in memory.
-std::optional<std::string_view> take_signal(const RunRef& run, BranchId branch,
-                                            std::string_view name);
+struct TakenSignal {
+  std::string_view payload;  // Both valid as long as the workflow is in memory.
+  std::string_view extra;
+};
+std::optional<TakenSignal> take_signal(const RunRef& run, BranchId branch, std::string_view name);
+Event decode_event(std::string_view extra);
 std::int64_t now_ms(const RunRef& run);
 std::string uuid(const RunRef& run, BranchId branch);
 std::uint64_t random(const RunRef& run, BranchId branch);

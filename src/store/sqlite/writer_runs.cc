@@ -50,7 +50,7 @@ Result<void> Writer::run(StartRun& op) {
     return start_new(op, existing->number + 1);
   }
   op.row = *std::move(existing);
-  if (op.on_existing == OnExisting::kFail) {
+  if (op.on_existing == OnExisting::kFail || op.row.kind != op.run.kind) {
     op.outcome = StartOutcome::kRefused;
     return {};
   }
