@@ -156,6 +156,7 @@ Result<void> EngineImpl::start() {
     swept_ms_ = now_ms;
     started_ = true;
     claim_soon();
+    look_for_stuck();
     take_tasks();
     look_at_due_tasks();
     set_alarm();
@@ -321,6 +322,7 @@ void EngineImpl::look_for_changes() {
     return;  // A client: what is to be done is for others.
   }
   claim_soon();
+  look_for_stuck();
   for (Queue& queue : queues_) {
     queue.may_have_more = true;
   }
@@ -413,6 +415,7 @@ void EngineImpl::declared_dead() {
       lease_until_ms_ = info.expires_ms;
       sweep();
       claim_soon();
+      claim_stuck();
       take_tasks();
     });
   });
@@ -488,11 +491,10 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     const auto definition = definitions_.find(request.kind);
     if (definition != definitions_.end()) {
       start.run.definition = definition->second.fingerprint;
-      const std::size_t held = slots_.size() - parked_.size() + starts_;
-      if (started_ && held < options_.runs_at_once) {
+      if (started_ && free_places() > 0) {
         beat();
         start.owner = worker_;
-        ++starts_;
+        ++coming_;
       }
     }
     if (!request.signal.empty()) {
@@ -507,15 +509,17 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     }
     submit<store::StartRun>(
         std::move(start), [this, done](Result<void> result, store::StartRun& written) {
-          starts_ -= written.owner != 0 ? 1 : 0;
+          coming_ -= written.owner != 0 ? 1 : 0;
           if (!result) {
             done(std::move(result).error());
+            use_places();
             return;
           }
           if (written.outcome == store::StartOutcome::kRefused) {
             done(make_error(ErrorCode::kAlreadyExists,
                             "there is a run with the id '" + written.row.id + "' already (" +
                                 std::string(store::status_name(written.row.status)) + ")"));
+            use_places();
             return;
           }
           const store::RunRow& row = written.row;
@@ -528,6 +532,7 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
             woken({row.key});
           }
           done(std::move(started));
+          use_places();
         });
   });
 }

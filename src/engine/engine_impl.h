@@ -1,6 +1,6 @@
 // EngineImpl: the engine's state, all of it touched on the loop only. Its parts are spread over
-// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_sagas.cc
-// (compensations) and engine_tasks.cc (queues).
+// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_stuck.cc (runs
+// that others could not go on with), engine_sagas.cc (compensations) and engine_tasks.cc (queues).
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,9 @@
 #include "engine/run.h"
 
 namespace pawl::engine {
+
+// Runs taken by one claim.
+inline constexpr std::size_t kClaimLimit = 1000;
 
 class EngineImpl final : public Engine {
  public:
@@ -136,6 +139,9 @@ class EngineImpl final : public Engine {
   // --- Runs (engine_runs.cc) ---
   void claim_soon();
   void claim(store::ClaimDue& due);
+  // Of runs_at_once.
+  std::size_t free_places() const;
+  void use_places();
   void find_next_wake();
   void take_over(store::Claim& claim);
   void load(const store::RunRow& row, std::vector<store::Arrival> inbox);
@@ -164,6 +170,11 @@ class EngineImpl final : public Engine {
   void watch_deadline(Slot& slot);
   Slot* find_held(store::RunKey key);
   Slot* find(store::RunKey key);
+
+  // --- Runs that others could not go on with (engine_stuck.cc) ---
+  void look_for_stuck();
+  void claim_stuck();
+  void end_stuck_search();
 
   // --- Sagas (engine_sagas.cc) ---
   void begin_saga(Slot& slot, std::vector<store::CompensationRow> rows, std::uint8_t end,
@@ -222,6 +233,11 @@ class EngineImpl final : public Engine {
   std::set<std::pair<std::int64_t, store::RunKey>> deadlines_;
   bool is_claiming_ = false;
   bool claim_again_ = false;
+  std::size_t coming_ = 0;  // Places kept for what claims and starts under way may bring.
+  std::optional<store::RunKey> stuck_after_;  // A search goes on behind this one.
+  bool is_claiming_stuck_ = false;
+  bool look_for_stuck_again_ = false;
+  bool has_tried_all_ = false;  // That other code had blocked when this engine started.
   std::int64_t next_wake_ms_ = store::kNever;
   store::ArrivalKey inbox_read_ = 0;
   // Reads of inboxes under way. What is consumed meanwhile may still be among what they find.
@@ -237,7 +253,6 @@ class EngineImpl final : public Engine {
   std::map<std::string, std::vector<Callback<RunOutcome>>> waiters_;
   bool is_checking_waiters_ = false;
   bool check_waiters_again_ = false;
-  std::size_t starts_ = 0;  // Under way, to be held here.
 
   // Tasks.
   std::vector<Queue> queues_;

@@ -8,9 +8,6 @@ namespace pawl::engine {
 
 namespace {
 
-// Runs taken by one claim.
-constexpr std::size_t kClaimLimit = 1000;
-
 // An attempt of an operation: nothing to tell anyone while it runs.
 class OperationAttempt final : public ActivityAttempt {
  public:
@@ -44,8 +41,8 @@ void EngineImpl::claim_soon() {
     claim_again_ = true;
     return;
   }
-  const std::size_t held = slots_.size() - parked_.size();
-  if (held >= options_.runs_at_once) {
+  const std::size_t limit = std::min(kClaimLimit, free_places());
+  if (limit == 0) {
     claim_again_ = true;  // When some have been given back.
     return;
   }
@@ -55,10 +52,12 @@ void EngineImpl::claim_soon() {
   store::ClaimDue due;
   due.kinds = kinds_;
   due.worker = worker_;
-  due.limit = std::min(kClaimLimit, options_.runs_at_once - held);
+  due.limit = limit;
   due.now_ms = env_->now_ms();
+  coming_ += limit;
   submit<store::ClaimDue>(std::move(due), [this](Result<void> result, store::ClaimDue& done) {
     is_claiming_ = false;
+    coming_ -= done.limit;
     if (!result) {
       report(result.error(), "claiming runs");
       delayed_.push_back({back_off(), [this] { claim_soon(); }});
@@ -66,7 +65,21 @@ void EngineImpl::claim_soon() {
       return;
     }
     claim(done);
+    claim_stuck();
   });
+}
+
+std::size_t EngineImpl::free_places() const {
+  const std::size_t taken = slots_.size() - parked_.size() + coming_;
+  return options_.runs_at_once - std::min(options_.runs_at_once, taken);
+}
+
+// Called when there may be one.
+void EngineImpl::use_places() {
+  if (claim_again_ && !is_claiming_) {
+    claim_soon();
+  }
+  claim_stuck();
 }
 
 void EngineImpl::claim(store::ClaimDue& due) {
@@ -201,10 +214,10 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
                           definition.fingerprint != run.row().definition;
   if (is_changed && definition.on_change == OnChange::kRefuse && !run.row().is_approved) {
     commit(*slot,
-           run.block(now_ms, "the definition of '" + definition.kind + "' has changed from " +
-                                 run.row().definition + " to " + definition.fingerprint +
-                                 ", and this kind refuses to go on under another one; "
-                                 "resume the run to let it try"));
+           run.block_code(now_ms, "the definition of '" + definition.kind + "' has changed from " +
+                                      run.row().definition + " to " + definition.fingerprint +
+                                      ", and this kind refuses to go on under another one; "
+                                      "resume the run to let it try"));
     return;
   }
   if (Result<void> done = run.load(std::move(result->log), result->input); !done) {
@@ -273,8 +286,8 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
         result.error().code == ErrorCode::kInvalidArgument) {
       slot->phase = Phase::kIdle;
       this->commit(*slot,
-                   slot->run->block(env_->now_ms(), "a turn of this run cannot be written: " +
-                                                        result.error().message));
+                   slot->run->block_code(env_->now_ms(), "a turn of this run cannot be written: " +
+                                                             result.error().message));
       return;
     }
     // Nothing of it was written, and nothing has left: the same turn is tried again.
@@ -392,9 +405,7 @@ void EngineImpl::park(Slot& slot) {
   slot.place = parked_.insert(parked_.end(), key);
   shrink_cache();
   count_runs();
-  if (claim_again_ && !is_claiming_) {
-    claim_soon();
-  }
+  use_places();
 }
 
 void EngineImpl::unpark(Slot& slot) {
@@ -433,9 +444,7 @@ void EngineImpl::drop(store::RunKey key) {
   }
   slots_.erase(found);
   count_runs();
-  if (claim_again_ && !is_claiming_) {
-    claim_soon();
-  }
+  use_places();
 }
 
 void EngineImpl::watch_deadline(Slot& slot) {

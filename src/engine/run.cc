@@ -580,7 +580,7 @@ Turn Run::refuse(std::int64_t now_ms) {
   const bool is_same_code =
       !definition_->fingerprint.empty() && row_.definition == definition_->fingerprint;
   if (!is_same_code) {
-    return block(now_ms, violation.render());
+    return block_code(now_ms, violation.render());
   }
   Failure failure;
   failure.type = "DETERMINISM_VIOLATION";
@@ -615,6 +615,12 @@ Turn Run::refuse(std::int64_t now_ms) {
     ending.status = store::RunStatus::kCompensating;
   }
   turn.commit.ending = std::move(ending);
+  return turn;
+}
+
+Turn Run::block_code(std::int64_t now_ms, std::string reason) const {
+  Turn turn = block(now_ms, std::move(reason));
+  turn.commit.blocked_by = definition_->fingerprint;
   return turn;
 }
 

@@ -90,7 +90,9 @@ class Run final : public RunHost {
   // The same for a run that disagrees with its history: it fails, or is blocked if its code has
   // changed.
   Turn refuse(std::int64_t now_ms);
-  // Blocked for a reason of the engine's.
+  // Blocked until code of another fingerprint comes.
+  Turn block_code(std::int64_t now_ms, std::string reason) const;
+  // Blocked for a reason that no code can do away with.
   Turn block(std::int64_t now_ms, std::string reason) const;
   // Says what became of a turn's commit.
   void committed(store::CommitTurn& commit);

@@ -80,6 +80,27 @@ struct ClaimDue {
   std::vector<Claim> claims;  // All claimed.
 };
 
+// Takes up to `limit` runs that others could not go on with and that this worker may be able to,
+// in order of their keys. Nothing else wakes them.
+struct ClaimStuck {
+  // Of runs that code has blocked: the code that this worker has for them.
+  struct Code {
+    std::string kind;
+    // Fingerprint: what the same code has blocked stays blocked. Empty: it is not known which code
+    // this is, so it may be another one.
+    std::string definition;
+    bool only_own = false;  // Only runs that were recorded under this definition, which is known.
+  };
+  std::vector<Code> codes;
+  RunKey after = 0;  // Only runs behind this one.
+  WorkerKey worker = 0;
+  std::size_t limit = 0;
+  std::int64_t now_ms = 0;
+
+  bool known = true;          // As in ClaimDue.
+  std::vector<Claim> claims;  // All claimed.
+};
+
 // Sent to another run as part of a turn. To whom it cannot be delivered is not told.
 struct Outgoing {
   std::string run_id;
@@ -145,7 +166,10 @@ struct CommitTurn {
   RunStatus status = RunStatus::kRunning;
   std::string waiting_for;
   std::int64_t wake_ms = kNever;
-  std::string reason;  // kBlocked: why, for people. kFailed: what `run_reason` gives.
+  std::string reason;  // kBlocked: why, for people. kFailed: what `read_reason` gives.
+  // kBlocked: the fingerprint of the code that is to blame, empty if that is unknown. None: another
+  // code would not help.
+  std::optional<std::string> blocked_by;
 
   // If set: called inside the transaction, once the lease has been checked and before anything is
   // written; may use the database handle (sqlite3* here) and fill in the fields above. What it did
@@ -257,7 +281,7 @@ struct Heartbeat {
 };
 
 using Op = std::variant<StartRun, Claim, ClaimDue, CommitTurn, Send, Terminate, Resume, TakeTasks,
-                        ChangeTask, Heartbeat>;
+                        ChangeTask, Heartbeat, ClaimStuck>;
 
 // --- Filters of the reads -----------------------------------------------------------------------
 

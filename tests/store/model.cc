@@ -138,26 +138,36 @@ void Model::run(StartRun& op) {
 void Model::run(Claim& op) {
   op.claimed = false;
   const auto found = runs.find(op.run);
-  if (found == runs.end() || !workers.contains(op.worker) || !is_free(found->second.row)) {
-    return;
+  if (found != runs.end() && workers.contains(op.worker) && is_free(found->second.row)) {
+    op = take(found->second, op.worker, op.now_ms);
   }
-  RunRow& row = found->second.row;
+}
+
+Claim Model::take(Run& run, WorkerKey worker, std::int64_t now_ms) {
+  RunRow& row = run.row;
   const RunStatus status =
       row.goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
   if (row.status != status) {
-    row.changed_ms = op.now_ms;
+    row.changed_ms = now_ms;
+  }
+  if (row.status == RunStatus::kBlocked) {
+    run.reason.clear();
   }
   row.status = status;
-  row.owner = op.worker;
+  row.owner = worker;
   row.epoch += 1;
   row.wake_ms = kNever;
   row.waiting_for.clear();
-  op.claimed = true;
-  op.row = row;
-  op.inbox.clear();
-  for (const auto& [arrival, kept] : found->second.inbox) {
-    op.inbox.push_back(arrival);
+  Claim claim;
+  claim.run = row.key;
+  claim.worker = worker;
+  claim.now_ms = now_ms;
+  claim.claimed = true;
+  claim.row = row;
+  for (const auto& [arrival, kept] : run.inbox) {
+    claim.inbox.push_back(arrival);
   }
+  return claim;
 }
 
 void Model::run(ClaimDue& op) {
@@ -180,6 +190,24 @@ void Model::run(ClaimDue& op) {
       if (claim.claimed) {
         op.claims.push_back(claim);
       }
+    }
+  }
+}
+
+void Model::run(ClaimStuck& op) {
+  op.claims.clear();
+  op.known = workers.contains(op.worker);
+  for (auto& [key, run] : runs) {
+    bool may_go_on = false;
+    for (const ClaimStuck::Code& code : op.codes) {
+      const bool is_other = code.definition.empty() || run.blocked_by != code.definition;
+      const bool is_own = !code.definition.empty() && run.row.definition == code.definition;
+      may_go_on =
+          may_go_on || (code.kind == run.row.kind && run.row.status == RunStatus::kBlocked &&
+                        run.blocked_by.has_value() && is_other && (is_own || !code.only_own));
+    }
+    if (op.known && may_go_on && key > op.after && op.claims.size() < op.limit) {
+      op.claims.push_back(take(run, op.worker, op.now_ms));
     }
   }
 }
@@ -605,6 +633,7 @@ void Model::run(CommitTurn& op) {
     }
   } else {
     run.reason = op.reason;
+    run.blocked_by = op.blocked_by;
     run.row.is_approved = false;
   }
   if (run.row.status != op.status) {

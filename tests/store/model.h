@@ -32,6 +32,7 @@ class Model {
     RunKey chain = 0;
     std::string input;
     std::string reason;
+    std::optional<std::string> blocked_by;
     std::map<std::uint64_t, LogEntry> log;
     std::vector<std::pair<Arrival, bool>> inbox;  // With: kept.
     std::map<std::string, bool> promises;         // True: resolved.
@@ -50,6 +51,7 @@ class Model {
   void run(StartRun& op);
   void run(Claim& op);
   void run(ClaimDue& op);
+  void run(ClaimStuck& op);
   void run(CommitTurn& op);
   void run(Send& op);
   void run(Terminate& op);
@@ -60,6 +62,7 @@ class Model {
 
   Run* newest(const std::string& id);
   Run* target(RunKey run, const std::string& id);
+  Claim take(Run& run, WorkerKey worker, std::int64_t now_ms);
   Run& add(const NewRun& from, std::uint32_t number, RunKey chain, WorkerKey owner,
            std::int64_t now_ms);
   ArrivalKey put(Run& run, const NewArrival& arrival);

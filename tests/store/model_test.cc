@@ -24,6 +24,7 @@ const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f"};
 const std::vector<std::string> kKinds = {"order", "mail"};
 // Also ids of timers, tasks and promises.
 const std::vector<std::string> kNames = {"x", "y", "11111111-2222-5333-8444-555555555555"};
+const std::vector<std::string> kPrints = {"", "print", "next print"};
 const std::vector<std::string> kDedupes = {"", "", "event-1", "event-2"};
 
 class Generator {
@@ -59,7 +60,10 @@ class Generator {
     if (choice <= 95) {
       return terminate();
     }
-    return choice <= 97 ? Op(resume()) : Op(heartbeat());
+    if (choice <= 97) {
+      return resume();
+    }
+    return choice <= 99 ? Op(claim_stuck()) : Op(heartbeat());
   }
 
   // Sometimes one that is not there.
@@ -79,7 +83,7 @@ class Generator {
   NewRun new_one() {
     NewRun made = new_run(rng_.pick(kIds), rng_.pick(kKinds));
     made.input = rng_.chance(50) ? "input" : "";
-    made.definition = rng_.chance(50) ? "print" : "";
+    made.definition = rng_.pick(kPrints);
     return made;
   }
 
@@ -122,6 +126,18 @@ class Generator {
   ClaimDue claim_due() {
     ClaimDue op;
     op.kinds = rng_.chance(50) ? kKinds : std::vector<std::string>{rng_.pick(kKinds)};
+    op.worker = worker();
+    op.limit = rng_.below(4);
+    op.now_ms = now_ms;
+    return op;
+  }
+
+  ClaimStuck claim_stuck() {
+    ClaimStuck op;
+    for (const std::string& kind : kKinds) {
+      op.codes.push_back({kind, rng_.pick(kPrints), rng_.chance(30)});
+    }
+    op.after = rng_.chance(70) ? 0 : run_key();
     op.worker = worker();
     op.limit = rng_.below(4);
     op.now_ms = now_ms;
@@ -246,6 +262,9 @@ class Generator {
       op.waiting_for = rng_.chance(50) ? "signal" : "";
       op.wake_ms = rng_.chance(50) ? kNever : now_ms + 10 * rng_.between(0, 10);
       op.reason = op.status == RunStatus::kBlocked ? "why" : "";
+      if (op.status == RunStatus::kBlocked && rng_.chance(80)) {
+        op.blocked_by = rng_.pick(kPrints);
+      }
     }
     return op;
   }
@@ -305,7 +324,7 @@ class Generator {
       op.outgoing.push_back({rng_.pick(kIds), arrival(), rng_.pick(kDedupes)});
     }
     if (rng_.chance(10)) {
-      op.definition = rng_.chance(50) ? "next print" : "";
+      op.definition = rng_.pick(kPrints);
     }
     if (rng_.chance(10)) {
       op.compensation_changes.push_back(
@@ -377,12 +396,16 @@ std::string outcome(const StartRun& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + describe(op.row) + " " +
          std::to_string(op.arrival);
 }
-std::string outcome(const ClaimDue& op) {
+std::string outcome(const std::vector<Claim>& claims) {
   std::string text;
-  for (const Claim& claim : op.claims) {
+  for (const Claim& claim : claims) {
     text += outcome(claim) + "\n";
   }
   return text;
+}
+std::string outcome(const ClaimDue& op) { return outcome(op.claims); }
+std::string outcome(const ClaimStuck& op) {
+  return (op.known ? "" : "unknown ") + outcome(op.claims);
 }
 std::string outcome(const Send& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +

@@ -807,6 +807,112 @@ TEST_P(StoreTest, ABlockedRunSleepsWhateverComesUntilItIsResumed) {
   EXPECT_FALSE(row(run.key).is_approved);
 }
 
+// --- Runs that others could not go on with -------------------------------------------------------
+
+class StuckTest : public StoreTest {
+ protected:
+  // A run of kind "order".
+  RunRow blocked(std::string id, std::string definition, std::optional<std::string> blocked_by) {
+    StartRun start;
+    start.run = new_run(std::move(id));
+    start.run.definition = std::move(definition);
+    start.owner = worker_;
+    start.now_ms = 1000;
+    const RunRow run = apply(store_, start).row;
+    CommitTurn op = turn(run);
+    op.release = true;
+    op.status = RunStatus::kBlocked;
+    op.reason = "code and history disagree";
+    op.blocked_by = std::move(blocked_by);
+    EXPECT_TRUE(apply(store_, op).released);
+    return row(run.key);
+  }
+  ClaimStuck claim_stuck(std::vector<ClaimStuck::Code> codes, RunKey after = 0,
+                         std::size_t limit = 100) {
+    ClaimStuck op;
+    op.codes = std::move(codes);
+    op.after = after;
+    op.worker = worker_;
+    op.limit = limit;
+    op.now_ms = 9000;
+    return apply(store_, op);
+  }
+  std::vector<RunKey> stuck(std::vector<ClaimStuck::Code> codes, RunKey after = 0,
+                            std::size_t limit = 100) {
+    std::vector<RunKey> keys;
+    for (const Claim& claim : claim_stuck(std::move(codes), after, limit).claims) {
+      keys.push_back(claim.run);
+    }
+    return keys;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, StuckTest, testing::ValuesIn(backend_kinds()), kind_name);
+
+TEST_P(StuckTest, WhatOtherCodeHasBlockedIsClaimed) {
+  const RunRow run = blocked("order-1", "1", "2");
+  send("order-1", signal("hello"));
+  EXPECT_THAT(stuck({{"order", "2"}}), IsEmpty());
+  EXPECT_THAT(stuck({{"mail", "3"}}), IsEmpty());
+  const ClaimStuck op = claim_stuck({{"mail", "3"}, {"order", "3"}});
+  ASSERT_EQ(op.claims.size(), 1U);
+  EXPECT_EQ(op.claims[0].run, run.key);
+  EXPECT_EQ(op.claims[0].row.status, RunStatus::kRunning);
+  EXPECT_EQ(op.claims[0].row.owner, worker_);
+  EXPECT_EQ(op.claims[0].row.epoch, run.epoch + 1);
+  EXPECT_EQ(op.claims[0].row.changed_ms, 9000);
+  EXPECT_FALSE(op.claims[0].row.is_approved);
+  EXPECT_THAT(labels(op.claims[0].inbox), ElementsAre("hello"));
+  EXPECT_EQ(describe(row(run.key)), describe(op.claims[0].row));
+  EXPECT_EQ(value(store_.read_reason(run.key)), "");
+  EXPECT_THAT(stuck({{"order", "3"}}), IsEmpty());
+}
+
+TEST_P(StuckTest, OnlyWhatCodeHasBlockedIsClaimed) {
+  blocked("damaged", "1", std::nullopt);
+  waiting("waiting");
+  held("held");
+  blocked("resumed", "1", "2");
+  resume("resumed");
+  blocked("terminated", "1", "2");
+  terminate("terminated");
+  EXPECT_THAT(stuck({{"order", "3"}, {"order", ""}}), IsEmpty());
+}
+
+TEST_P(StuckTest, UnknownCodeMayBeAnother) {
+  const RunRow by_unknown = blocked("a", "1", "");
+  const RunRow by_known = blocked("b", "1", "2");
+  EXPECT_THAT(stuck({{"order", ""}}, 0, 0), IsEmpty());
+  EXPECT_THAT(stuck({{"order", ""}}), ElementsAre(by_unknown.key, by_known.key));
+  const RunRow again = blocked("c", "1", "");
+  EXPECT_THAT(stuck({{"order", "2"}}), ElementsAre(again.key));
+}
+
+TEST_P(StuckTest, OnlyRunsOfItsOwnDefinition) {
+  blocked("a", "1", "2");
+  const RunRow own = blocked("b", "3", "2");
+  blocked("c", "3", "3");
+  blocked("d", "", "2");
+  EXPECT_THAT(stuck({{"order", "3", true}}), ElementsAre(own.key));
+}
+
+TEST_P(StuckTest, AreClaimedInPartsInOrderOfTheirKeys) {
+  std::vector<RunKey> keys;
+  for (const char* const id : {"a", "b", "c", "d"}) {
+    keys.push_back(blocked(id, "1", "").key);
+  }
+  EXPECT_THAT(stuck({{"order", ""}, {"order", "2"}}, 0, 2), ElementsAre(keys[0], keys[1]));
+  EXPECT_THAT(stuck({{"order", ""}}, keys[2]), ElementsAre(keys[3]));
+  ClaimStuck op;
+  op.codes = {{"order", ""}};
+  op.worker = 999;
+  op.limit = 10;
+  op = apply(store_, op);
+  EXPECT_FALSE(op.known);
+  EXPECT_THAT(op.claims, IsEmpty());
+  EXPECT_THAT(stuck({{"order", ""}}), ElementsAre(keys[2]));
+}
+
 TEST_P(StoreTest, ResumeWakesWhatWaitsAndLeavesWhatRuns) {
   const RunRow asleep = waiting("asleep");
   EXPECT_EQ(resume(asleep.key).outcome, SendOutcome::kSent);

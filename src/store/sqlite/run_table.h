@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "store/rows.h"
 #include "store/sqlite/connection.h"
+#include "store/store.h"
 
 namespace pawl::store {
 
@@ -74,6 +75,9 @@ class RunTable {
                                                                 std::int64_t now_ms,
                                                                 std::size_t limit);
   Result<std::int64_t> next_wake(std::string_view kind);
+  // Up to `limit` blocked ones behind `after` that ClaimStuck is for, in order of key.
+  Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
+                                           std::size_t limit);
   // Open ones.
   Result<std::vector<RunRow>> read_children(RunKey run);
   Result<std::vector<RunHead>> read_child_heads(RunKey run);
@@ -81,7 +85,8 @@ class RunTable {
   Result<std::string> read_input(RunKey run);
   Result<std::vector<Tag>> read_tags(RunKey run);
   Result<std::string> read_reason(RunKey run);
-  Result<void> set_reason(RunKey run, std::string_view reason);
+  Result<void> set_reason(RunKey run, std::string_view reason,
+                          const std::optional<std::string>& blocked_by);
   Result<void> remove_reason(RunKey run);
 
  private:
@@ -110,6 +115,8 @@ class RunTable {
   Statement free_;
   Statement find_due_;
   Statement next_wake_;
+  Statement find_blocked_;
+  Statement find_own_blocked_;
   Statement read_children_;
   Statement read_child_heads_;
   Statement read_input_;

@@ -204,7 +204,16 @@ CREATE TABLE pawl_worker(
 ) STRICT;
 )sql";
 
-constexpr std::array kSteps = {kStep1};
+// pawl_reason: `blocked_by` is the fingerprint of the code that has blocked the run, '' if that is
+// unknown, NULL if another code would not help. Of those blocked before, it is unknown.
+constexpr const char* kStep2 = R"sql(
+ALTER TABLE pawl_reason ADD blocked_by TEXT;
+UPDATE pawl_reason SET blocked_by = ''
+  WHERE run IN (SELECT key FROM pawl_run WHERE status = 8);
+CREATE INDEX pawl_run_blocked ON pawl_run(ns, kind) WHERE status = 8;
+)sql";
+
+constexpr std::array kSteps = {kStep1, kStep2};
 
 Error unusable(const Connection& connection, const std::string& what) {
   return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);

@@ -57,12 +57,15 @@ class Writer {
   Result<void> run(StartRun& op);
   Result<void> run(Claim& op);
   Result<void> run(ClaimDue& op);
+  Result<void> run(ClaimStuck& op);
   Result<void> run(Resume& op);
   Result<void> run(Terminate& op);
   Result<void> run(Heartbeat& op);
   Result<void> start_new(StartRun& op, std::uint32_t number);
   Result<void> signal_started(StartRun& op);
   Result<void> take(Claim& op, RunRow row);
+  // Adds a claim of a run that can be claimed.
+  Result<void> take(std::vector<Claim>& claims, RunKey run, WorkerKey worker, std::int64_t now_ms);
   Result<std::optional<RunHead>> find_target(RunKey run, std::string_view run_id);
   Result<bool> is_known(WorkerKey worker);
 

@@ -80,8 +80,11 @@ Result<void> Writer::signal_started(StartRun& op) {
   return {};
 }
 
-// `row` can be claimed.
+// `row` can be claimed, or is blocked.
 Result<void> Writer::take(Claim& op, RunRow row) {
+  if (row.status == RunStatus::kBlocked) {
+    PAWL_TRY(runs_.remove_reason(op.run));
+  }
   PAWL_TRY(runs_.claim(row, op.worker, op.now_ms));
   PAWL_TRY_ASSIGN(op.inbox, inbox_.read(op.run));
   op.row = std::move(row);
@@ -124,12 +127,37 @@ Result<void> Writer::run(ClaimDue& op) {
   due.resize(std::min(due.size(), op.limit));
   op.claims.reserve(due.size());
   for (const auto& [wake_ms, key] : due) {
-    PAWL_TRY_ASSIGN(RunRow row, runs_.get(key));
-    Claim& claim = op.claims.emplace_back();
-    claim.run = key;
-    claim.worker = op.worker;
-    claim.now_ms = op.now_ms;
-    PAWL_TRY(take(claim, std::move(row)));
+    PAWL_TRY(take(op.claims, key, op.worker, op.now_ms));
+  }
+  return {};
+}
+
+Result<void> Writer::take(std::vector<Claim>& claims, RunKey run, WorkerKey worker,
+                          std::int64_t now_ms) {
+  PAWL_TRY_ASSIGN(RunRow row, runs_.get(run));
+  Claim& claim = claims.emplace_back();
+  claim.run = run;
+  claim.worker = worker;
+  claim.now_ms = now_ms;
+  return take(claim, std::move(row));
+}
+
+Result<void> Writer::run(ClaimStuck& op) {
+  op.claims.clear();
+  PAWL_TRY_ASSIGN(op.known, is_known(op.worker));
+  if (!op.known) {
+    return {};
+  }
+  std::set<RunKey> found;
+  for (const ClaimStuck::Code& code : op.codes) {
+    PAWL_TRY_ASSIGN(const std::vector<RunKey> blocked,
+                    runs_.find_blocked(code, op.after, op.limit));
+    found.insert(blocked.begin(), blocked.end());
+  }
+  for (const RunKey run : found) {
+    if (op.claims.size() < op.limit) {
+      PAWL_TRY(take(op.claims, run, op.worker, op.now_ms));
+    }
   }
   return {};
 }

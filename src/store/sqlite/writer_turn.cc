@@ -227,7 +227,8 @@ Result<void> Writer::end(CommitTurn& turn, const Ending& ending) {
   const NewArrival* const for_parent =
       ending.for_parent.has_value() ? &*ending.for_parent : nullptr;
   PAWL_TRY(end_run(run, {ending.status, for_parent, turn.now_ms, &turn.woken}));
-  return turn.reason.empty() ? Result<void>() : runs_.set_reason(turn.run, turn.reason);
+  return turn.reason.empty() ? Result<void>()
+                             : runs_.set_reason(turn.run, turn.reason, std::nullopt);
 }
 
 // The workflow function has ended: nothing that it asked for will be looked at any more.
@@ -266,7 +267,7 @@ Result<void> Writer::release(CommitTurn& turn) {
   std::int64_t wake_ms = kNever;
   if (turn.status == RunStatus::kBlocked) {
     concerns_others_ = true;
-    PAWL_TRY(runs_.set_reason(turn.run, turn.reason));
+    PAWL_TRY(runs_.set_reason(turn.run, turn.reason, turn.blocked_by));
   } else if (turn.status == RunStatus::kCompensating) {
     wake_ms = turn.wake_ms;  // Nothing can be delivered to it any more.
   } else {
