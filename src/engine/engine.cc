@@ -393,9 +393,7 @@ void EngineImpl::declared_dead() {
   for (const store::RunKey key : held) {
     drop(key);
   }
-  for (auto& [key, task] : running_tasks_) {
-    stop_task(task);
-  }
+  stop_tasks();
   const std::int64_t now_ms = env_->now_ms();
   store::WorkerInfo info;
   info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
@@ -522,6 +520,7 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
             use_places();
             return;
           }
+          touched(written.others);
           const store::RunRow& row = written.row;
           StartedRun started{row.key, row.id, row.number, row.uuid,
                              written.outcome == store::StartOutcome::kStarted};
@@ -692,9 +691,8 @@ void EngineImpl::terminate(std::string run_id, std::string reason, Callback<void
                                  done(to_error(written.outcome, written.run_id, ""));
                                  return;
                                }
-                               drop(written.target);
-                               check_waiters();
-                               claim_soon();
+                               written.others.closed.push_back(written.target);
+                               touched(written.others);
                                done({});
                              });
   });

@@ -90,6 +90,14 @@ class EngineImpl final : public Engine {
     bool may_have_more = true;
   };
 
+  // One that has timed out may still run when the next one does.
+  struct AttemptId {
+    store::RunKey run = 0;
+    store::TaskKey task = 0;
+    std::uint32_t number = 0;
+
+    friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
+  };
   class TaskAttempt;
   struct RunningTask {
     store::TaskRow row;
@@ -156,6 +164,7 @@ class EngineImpl final : public Engine {
   void drop(store::RunKey key);
   void shrink_cache();
   void deliver(store::RunKey key, store::Arrival arrival);
+  void touched(const store::Touched& runs);
   void woken(const std::vector<store::RunKey>& runs);
   void read_inbox(store::RunKey key);
   std::uint64_t begin_inbox_read();
@@ -187,16 +196,16 @@ class EngineImpl final : public Engine {
   // --- Tasks (engine_tasks.cc) ---
   void take_tasks();
   void run_task(std::size_t queue, store::TaskRow row);
-  void task_done(store::TaskKey key, std::uint32_t attempt, ActivityOutcome outcome);
+  void task_done(const AttemptId& id, ActivityOutcome outcome);
   void fail_task(const store::TaskRow& row, const TaskOptions& options, const Failure& failure,
                  bool counts);
   void end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload);
   void change_task(store::ChangeTask change);
-  void heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::string details);
+  void heartbeat_task(const AttemptId& id, std::string details);
   void look_at_due_tasks();
   void due_task(const store::TaskRow& row);
   void stop_tasks();
-  static void stop_task(RunningTask& task);
+  void stop_tasks_of(store::RunKey run);
 
   const EngineOptions options_;
   const std::shared_ptr<store::Store> store_;
@@ -257,8 +266,7 @@ class EngineImpl final : public Engine {
   // Tasks.
   std::vector<Queue> queues_;
   std::vector<std::string> activity_names_;
-  // By attempt: one that has timed out may still run when the next one does.
-  std::map<std::pair<store::TaskKey, std::uint32_t>, RunningTask> running_tasks_;
+  std::map<AttemptId, RunningTask> running_tasks_;
   std::int64_t task_due_ms_ = store::kNever;
   bool is_looking_at_tasks_ = false;
   bool look_at_tasks_again_ = false;

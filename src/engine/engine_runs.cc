@@ -314,7 +314,7 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
     just_consumed_.insert(commit.consumed.begin(), commit.consumed.end());
   }
   slot->run->committed(commit);
-  woken(commit.woken);
+  touched(commit.others);
   if (!commit.tasks.empty()) {
     for (Queue& queue : queues_) {
       queue.may_have_more = true;
@@ -365,17 +365,14 @@ void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {
   const std::string payload(slot.saga != nullptr ? std::string_view(slot.saga->payload)
                             : last == nullptr    ? std::string_view()
                                                  : last->payload);
+  stop_tasks_of(slot.run->key());  // Nobody waits for them any more.
   if (ending.status == store::RunStatus::kCompensating) {
     slot.phase = Phase::kIdle;
     begin_saga(slot, ending.compensations, static_cast<std::uint8_t>(last->kind), payload);
     return;
   }
   const std::string id = slot.run->row().id;
-  const bool had_children = slot.run->may_have_children();
   drop(slot.run->key());
-  if (had_children) {
-    check_waiters();  // Some may have been ended with it.
-  }
   if (ending.status != store::RunStatus::kRecurred) {
     tell_waiters(id, RunOutcome{ending.status, payload});
   }
@@ -473,6 +470,25 @@ void EngineImpl::deliver(store::RunKey key, store::Arrival arrival) {
   }
   slot->run->put(std::move(arrival));
   process(*slot);
+}
+
+// A commit of ours reached these.
+void EngineImpl::touched(const store::Touched& runs) {
+  bool any_elsewhere = false;
+  for (const store::RunKey key : runs.closed) {
+    stop_tasks_of(key);
+    if (const Slot* slot = find(key)) {
+      const std::string id = slot->run->row().id;
+      drop(key);
+      check_waiter(id);
+    } else {
+      any_elsewhere = true;
+    }
+  }
+  if (any_elsewhere) {
+    check_waiters();
+  }
+  woken(runs.woken);
 }
 
 // A commit of ours gave these something to do.

@@ -27,13 +27,12 @@ TaskOptions options_of(const store::TaskRow& row) {
 // One attempt of a task. Heartbeats go to the store by way of the loop.
 class EngineImpl::TaskAttempt final : public ActivityAttempt {
  public:
-  TaskAttempt(EngineImpl& engine, store::TaskKey task) : engine_(engine), task_(task) {}
+  TaskAttempt(EngineImpl& engine, const AttemptId& id) : engine_(engine), id_(id) {}
 
   bool heartbeat(std::string_view details) override {
-    engine_.post(Lane::kLoop,
-                 [engine = &engine_, task = task_, number = attempt, text = std::string(details)] {
-                   engine->heartbeat_task(task, number, text);
-                 });
+    engine_.post(Lane::kLoop, [engine = &engine_, id = id_, text = std::string(details)]() mutable {
+      engine->heartbeat_task(id, std::move(text));
+    });
     return !should_stop();
   }
   bool should_stop() const override { return stop_.load(); }
@@ -41,7 +40,7 @@ class EngineImpl::TaskAttempt final : public ActivityAttempt {
 
  private:
   EngineImpl& engine_;
-  store::TaskKey task_;
+  AttemptId id_;
   std::atomic<bool> stop_ = false;
 };
 
@@ -95,9 +94,9 @@ void EngineImpl::take_tasks() {
 }
 
 void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
-  const store::TaskKey key = row.key;
+  const AttemptId id = {row.run, row.key, row.attempt};
   const ActivityType& type = activities_.find(row.type)->second;
-  auto attempt = std::make_shared<TaskAttempt>(*this, key);
+  auto attempt = std::make_shared<TaskAttempt>(*this, id);
   attempt->run_id = row.run_id;
   attempt->type = row.type;
   attempt->input = row.has_input ? row.input : "null";
@@ -106,27 +105,26 @@ void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
   attempt->last_details = row.details;
   ++queues_[queue].running;
   count(counters_.tasks);
-  const std::uint32_t number = row.attempt;
-  RunningTask& running = running_tasks_[{key, number}];
+  RunningTask& running = running_tasks_[id];
   running.options = options_of(row);
   running.row = std::move(row);
   running.queue = queue;
   running.attempt = attempt;
-  post(Lane::kActivity, [this, key, number, body = type.body, attempt] {
+  post(Lane::kActivity, [this, id, body = type.body, attempt] {
     ActivityOutcome outcome;
     if (attempt->should_stop()) {
       outcome.ok = false;  // Before it began.
     } else {
       outcome = body(*attempt);
     }
-    hand_over(Lane::kLoop, [this, key, number, outcome = std::move(outcome)]() mutable {
-      task_done(key, number, std::move(outcome));
+    hand_over(Lane::kLoop, [this, id, outcome = std::move(outcome)]() mutable {
+      task_done(id, std::move(outcome));
     });
   });
 }
 
-void EngineImpl::task_done(store::TaskKey key, std::uint32_t attempt, ActivityOutcome outcome) {
-  const auto found = running_tasks_.find({key, attempt});
+void EngineImpl::task_done(const AttemptId& id, ActivityOutcome outcome) {
+  const auto found = running_tasks_.find(id);
   if (found == running_tasks_.end()) {
     return;
   }
@@ -246,15 +244,15 @@ void EngineImpl::change_task(store::ChangeTask change) {
       });
 }
 
-void EngineImpl::heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::string details) {
-  const auto found = running_tasks_.find({key, attempt});
+void EngineImpl::heartbeat_task(const AttemptId& id, std::string details) {
+  const auto found = running_tasks_.find(id);
   if (found == running_tasks_.end()) {
     return;
   }
   RunningTask& running = found->second;
   const std::int64_t now_ms = env_->now_ms();
   store::ChangeTask change;
-  change.task = key;
+  change.task = id.task;
   change.state = running.row.state;
   change.attempt = running.row.attempt;
   change.now_ms = now_ms;
@@ -269,8 +267,8 @@ void EngineImpl::heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::
   }
   task_due_ms_ = std::min(task_due_ms_, change.due_ms);
   submit<store::ChangeTask>(
-      std::move(change), [this, key, attempt](Result<void> result, store::ChangeTask& done) {
-        const auto again = running_tasks_.find({key, attempt});
+      std::move(change), [this, id](Result<void> result, store::ChangeTask& done) {
+        const auto again = running_tasks_.find(id);
         if (result && again != running_tasks_.end() && (!done.changed || done.cancel_requested)) {
           again->second.row.cancel_requested = done.cancel_requested;
           again->second.attempt->stop();
@@ -279,12 +277,17 @@ void EngineImpl::heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::
 }
 
 void EngineImpl::stop_tasks() {
-  for (auto& [key, task] : running_tasks_) {
-    stop_task(task);
+  for (const auto& [id, task] : running_tasks_) {
+    task.attempt->stop();
   }
 }
 
-void EngineImpl::stop_task(RunningTask& task) { task.attempt->stop(); }
+void EngineImpl::stop_tasks_of(store::RunKey run) {
+  for (auto task = running_tasks_.lower_bound({run, 0, 0});
+       task != running_tasks_.end() && task->first.run == run; ++task) {
+    task->second.attempt->stop();
+  }
+}
 
 void EngineImpl::look_at_due_tasks() {
   task_due_ms_ = store::kNever;
@@ -356,7 +359,7 @@ void EngineImpl::due_task(const store::TaskRow& row) {
         timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                         "' gave no sign of life for " + std::to_string(row.heartbeat_ms) + " ms");
   }
-  if (const auto running = running_tasks_.find({row.key, row.attempt});
+  if (const auto running = running_tasks_.find({row.run, row.key, row.attempt});
       running != running_tasks_.end()) {
     running->second.attempt->stop();
   }

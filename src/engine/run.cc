@@ -118,7 +118,6 @@ Result<void> Run::load(replay::Log log, std::string_view input) {
   info.definition_then = row_.definition;
   info.definition_now = definition_->fingerprint;
   committed_seq_ = log.last_seq();
-  has_children_ = committed_seq_ > 0;
   PAWL_TRY_ASSIGN(owned_machine_, replay::Machine::create(std::move(info), std::move(log)));
   machine_ = owned_machine_.get();
   definition_written_ =
@@ -438,7 +437,6 @@ void Run::add_effects(replay::RecordId id, const replay::Entry& entry, store::Co
       break;
     }
     case EntryKind::kChildWorkflowInitiated: {
-      has_children_ = true;
       const Result<ChildOptions> decoded = decode_child_options(entry.extra);
       store::NewRun child;
       child.id = entry.name;

@@ -98,8 +98,6 @@ class Run final : public RunHost {
   void committed(store::CommitTurn& commit);
   // True if no operation runs or is about to.
   bool is_quiet() const;
-  // False: it has started none.
-  bool may_have_children() const { return has_children_; }
 
   // --- Operations ---
   // Those to start now; they count as running.
@@ -149,7 +147,6 @@ class Run final : public RunHost {
   std::unique_ptr<replay::Machine> owned_machine_;
   std::unique_ptr<Program> program_;
   bool started_ = false;
-  bool has_children_ = false;     // Started by this object; or it was loaded, then maybe.
   bool has_undelivered_ = false;  // A transaction's outcome is in the log, and not delivered.
   bool definition_written_ = true;
   std::uint64_t committed_seq_ = 0;

@@ -34,6 +34,12 @@ namespace pawl::store {
 // Each has what it needs, then what came of it. One whose condition does not hold changes nothing
 // and says so; the others of its batch are not concerned.
 
+// Other runs than the one that an operation is about.
+struct Touched {
+  std::vector<RunKey> closed;  // Ended by it, and to be dropped by whoever has them.
+  std::vector<RunKey> woken;   // Got something to do by it.
+};
+
 enum class OnExisting : std::uint8_t {
   kReturn,   // Whatever became of it.
   kFail,     // Unless there is none.
@@ -54,6 +60,7 @@ struct StartRun {
   StartOutcome outcome{};
   RunRow row;              // The new run, or the existing one.
   ArrivalKey arrival = 0;  // Of the signal, if it was put.
+  Touched others;          // kReplace: the replaced run is among them.
 };
 
 // Takes a run for a worker. What is due for it comes with it.
@@ -185,8 +192,7 @@ struct CommitTurn {
   std::vector<Arrival> bounced;
   // What became of the children and of the next run, in order; 0: its id is taken.
   std::vector<RunKey> started;
-  // Runs that got something to do by this turn: parents, children, targets of `outgoing`.
-  std::vector<RunKey> woken;
+  Touched others;  // Parents, children, targets of `outgoing`.
 };
 
 enum class SendOutcome : std::uint8_t {
@@ -224,6 +230,7 @@ struct Terminate {
 
   SendOutcome outcome{};  // kSent, kNoRun, kClosed.
   RunKey target = 0;
+  Touched others;
 };
 
 // Lets a blocked run go on; one that waits is woken to be replayed.

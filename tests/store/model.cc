@@ -24,6 +24,7 @@ bool is(std::uint8_t number, EntryKind kind) { return number == static_cast<std:
 }  // namespace
 
 void Model::apply(Op& op) {
+  others_ = {};
   std::visit([this](auto& one) { run(one); }, op);
 }
 
@@ -122,6 +123,7 @@ void Model::run(StartRun& op) {
   } else if (op.on_existing == OnExisting::kReplace) {
     if (!is_closed(existing->row.status)) {
       terminate(*existing, "", op.now_ms, true);
+      others_.closed.push_back(existing->row.key);
     }
     existing = &add(op.run, existing->row.number + 1, 0, owner, op.now_ms);
   } else if (op.on_existing == OnExisting::kFail) {
@@ -133,6 +135,7 @@ void Model::run(StartRun& op) {
     op.arrival = send(*existing, *op.signal, op.dedupe, op.now_ms).second;
   }
   op.row = existing->row;
+  op.others = others_;
 }
 
 void Model::run(Claim& op) {
@@ -240,6 +243,7 @@ void Model::run(Terminate& op) {
   if (op.outcome == SendOutcome::kSent) {
     terminate(*found, op.payload, op.now_ms, true);
   }
+  op.others = others_;
 }
 
 void Model::terminate(Run& run, const std::string& payload, std::int64_t now_ms,
@@ -271,16 +275,19 @@ void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std:
       NewArrival arrival = *for_parent;
       arrival.id = run.row.parent.command;
       deliver(parent->second, arrival, now_ms);
+      others_.woken.push_back(parent->first);
     }
   }
   const std::vector<RunKey> left = children(run.row.key);
   for (const RunKey key : left) {
     if (runs[key].row.parent.close == ParentClose::kCancel) {
       deliver(runs[key], arrival_of(EntryKind::kCancellationRequested), now_ms);
+      others_.woken.push_back(key);
     }
   }
   for (const RunKey key : left) {
     if (runs[key].row.parent.close == ParentClose::kTerminate) {
+      others_.closed.push_back(key);
       terminate(runs[key], "", now_ms, false);
     }
   }
@@ -478,6 +485,7 @@ void Model::run(CommitTurn& op) {
   op.arrival_keys.clear();
   op.bounced.clear();
   op.started.clear();
+  op.others = {};
   const auto found = runs.find(op.run);
   if (found == runs.end() || op.worker == 0 || found->second.row.owner != op.worker ||
       found->second.row.epoch != op.epoch) {
@@ -561,14 +569,17 @@ void Model::run(CommitTurn& op) {
   for (const NewRun& child : op.children) {
     if (newest(child.id) == nullptr) {
       op.started.push_back(add(child, 1, 0, 0, op.now_ms).row.key);
+      others_.woken.push_back(op.started.back());
     } else {
       op.started.push_back(0);
       bounce(arrival_of(EntryKind::kChildWorkflowFailed, child.parent.command));
     }
   }
   for (const Outgoing& outgoing : op.outgoing) {
-    if (Run* const to = newest(outgoing.run_id)) {
-      send(*to, outgoing.arrival, outgoing.dedupe, op.now_ms);
+    Run* const to = newest(outgoing.run_id);
+    if (to != nullptr &&
+        send(*to, outgoing.arrival, outgoing.dedupe, op.now_ms).first == SendOutcome::kSent) {
+      others_.woken.push_back(to->row.key);
     }
   }
   for (const CompensationChange& change : op.compensation_changes) {
@@ -583,6 +594,7 @@ void Model::run(CommitTurn& op) {
     run.row.definition = *op.definition;
     run.row.is_approved = false;
   }
+  op.others = others_;
   if (op.ending.has_value() && op.ending->status == RunStatus::kCompensating) {
     run.row.status = RunStatus::kCompensating;
     run.row.goal = op.ending->goal;
@@ -608,10 +620,12 @@ void Model::run(CommitTurn& op) {
         }
       }
       op.started.push_back(next.row.key);
+      others_.woken.push_back(next.row.key);
     }
     const std::optional<NewArrival>& for_parent = op.ending->for_parent;
     close(run, op.ending->status, for_parent.has_value() ? &*for_parent : nullptr, op.now_ms);
     run.reason = op.reason;
+    op.others = others_;
     op.released = true;
     return;
   }

@@ -78,6 +78,7 @@ class Model {
   TaskKey last_task_ = 0;
   WorkerKey last_worker_ = 0;
   std::set<std::pair<RunKey, std::string>> dedupe_;
+  Touched others_;  // By the operation that is being done.
 };
 
 }  // namespace pawl::store

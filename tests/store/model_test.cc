@@ -392,9 +392,12 @@ std::string outcome(const Claim& op) {
 std::string outcome(const std::optional<Claim>& claim) {
   return claim.has_value() ? outcome(*claim) : "no claim";
 }
+std::string outcome(const Touched& others) {
+  return "closed " + keys(others.closed) + " woken " + keys(others.woken);
+}
 std::string outcome(const StartRun& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + describe(op.row) + " " +
-         std::to_string(op.arrival);
+         std::to_string(op.arrival) + " " + outcome(op.others);
 }
 std::string outcome(const std::vector<Claim>& claims) {
   std::string text;
@@ -412,7 +415,8 @@ std::string outcome(const Send& op) {
          std::to_string(op.owner) + " " + std::to_string(op.key) + " " + outcome(op.claim);
 }
 std::string outcome(const Terminate& op) {
-  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +
+         outcome(op.others);
 }
 std::string outcome(const Resume& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
@@ -433,7 +437,7 @@ std::string outcome(const ChangeTask& op) {
 std::string outcome(const CommitTurn& op) {
   std::string text = std::string(op.committed ? "committed " : "lost ") +
                      (op.released ? "released " : "") + keys(op.arrival_keys) +
-                     arrivals(op.bounced) + keys(op.started);
+                     arrivals(op.bounced) + keys(op.started) + outcome(op.others);
   return op.released ? text + std::to_string(op.wake_ms) : text;
 }
 

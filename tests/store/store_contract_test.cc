@@ -496,7 +496,7 @@ TEST_P(StoreTest, OnlyTheHolderCommits) {
     op.tasks = {task("t-1")};
     op.release = true;
     op = apply(store_, op);
-    return !op.committed && !op.released && op.woken.empty();
+    return !op.committed && !op.released && op.others.woken.empty();
   };
   EXPECT_TRUE(refused(run.key, worker_ + 1, run.epoch));
   EXPECT_TRUE(refused(run.key, worker_, run.epoch + 1));
@@ -1087,7 +1087,7 @@ TEST_P(StoreTest, ATurnSendsToOthersAndToItself) {
   op.release = true;
   op.status = RunStatus::kWaiting;
   op = apply(store_, op);
-  EXPECT_THAT(op.woken, ElementsAre(asleep.key, awake.key, run.key));
+  EXPECT_THAT(op.others.woken, ElementsAre(asleep.key, awake.key, run.key));
   EXPECT_FALSE(op.released);
   EXPECT_EQ(row(asleep.key).wake_ms, 5000);
   EXPECT_THAT(inbox_of(store_, asleep.key), ElementsAre("a"));
@@ -1247,7 +1247,7 @@ TEST_P(StoreTest, ARecurredRunGoesOnAsTheNextOne) {
   op = apply(store_, op);
   ASSERT_EQ(op.started.size(), 1U);
   const RunKey next = op.started[0];
-  EXPECT_THAT(op.woken, ElementsAre(next));
+  EXPECT_THAT(op.others.woken, ElementsAre(next));
   EXPECT_EQ(row(run.key).status, RunStatus::kRecurred);
   EXPECT_EQ(row(next).number, 2U);
   EXPECT_EQ(row(next).id, "order-1");
@@ -1314,7 +1314,7 @@ TEST_P(ChildTest, AChildIsStartedWithTheTurnAndTellsItsParentTheEnd) {
   op.ending->for_parent->payload = "result";
   op.ending->for_parent->has_payload = true;
   op = apply(store_, op);
-  EXPECT_THAT(op.woken, ElementsAre(parent.key));
+  EXPECT_THAT(op.others.woken, ElementsAre(parent.key));
   EXPECT_EQ(row(parent.key).wake_ms, 7000);
   const std::vector<Arrival> inbox = value(store_.read_inbox_of(parent.key));
   ASSERT_EQ(inbox.size(), 1U);
@@ -1359,7 +1359,9 @@ TEST_P(ChildTest, TheEndOfTheParentReachesItsChildren) {
   const std::vector<Arrival> inbox = value(store_.read_inbox_of(children[0]));
   ASSERT_EQ(inbox.size(), 1U);
   EXPECT_EQ(inbox[0].kind, number_of(EntryKind::kCancellationRequested));
-  EXPECT_THAT(op.woken, testing::Contains(children[0]));
+  EXPECT_THAT(op.others.woken, testing::Contains(children[0]));
+  EXPECT_THAT(op.others.closed,
+              ElementsAre(children[2], value(store_.find_run("grandchild", std::nullopt))->key));
   EXPECT_THAT(inbox_of(store_, children[1]), IsEmpty());
   EXPECT_EQ(row(children[1]).status, RunStatus::kRunning);
   EXPECT_EQ(row(children[2]).status, RunStatus::kFailed);
@@ -1369,6 +1371,30 @@ TEST_P(ChildTest, TheEndOfTheParentReachesItsChildren) {
   const std::optional<RunRow> nephew = value(store_.find_run("nephew", std::nullopt));
   EXPECT_EQ(nephew->status, RunStatus::kRunning);
   EXPECT_EQ(value(store_.read_inbox_of(nephew->key)).size(), 1U);
+}
+
+TEST_P(ChildTest, WhoeverEndsARunHearsWhatEndedWithItAndWhatWoke) {
+  const RunRow parent = held("parent");
+  const RunRow run = claim(start_children(parent, {child(parent, "run", "1")})[0], worker_).row;
+  const std::vector<RunKey> children =
+      start_children(run, {child(run, "cancelled", "2", ParentClose::kCancel),
+                           child(run, "terminated", "3", ParentClose::kTerminate)});
+  const RunRow doomed = claim(children[1], worker_).row;
+  const std::vector<RunKey> grandchildren =
+      start_children(doomed, {child(doomed, "grandchild", "4", ParentClose::kTerminate)});
+  const Terminate terminated = terminate("run");
+  EXPECT_THAT(terminated.others.closed, ElementsAre(children[1], grandchildren[0]));
+  EXPECT_THAT(terminated.others.woken, ElementsAre(parent.key, children[0]));
+  EXPECT_THAT(terminate("run").others.closed, IsEmpty());
+
+  start_children(parent, {child(parent, "other", "5", ParentClose::kTerminate)});
+  StartRun op;
+  op.run = new_run("parent");
+  op.on_existing = OnExisting::kReplace;
+  op = apply(store_, op);
+  EXPECT_THAT(op.others.closed,
+              ElementsAre(value(store_.find_run("other", std::nullopt))->key, parent.key));
+  EXPECT_THAT(op.others.woken, IsEmpty());
 }
 
 TEST_P(ChildTest, ATerminatedChildTellsItsParent) {
@@ -1394,7 +1420,7 @@ TEST_P(ChildTest, AParentThatIsGoneHearsNothing) {
   op.ending->for_parent = NewArrival{};
   op = apply(store_, op);
   EXPECT_TRUE(op.committed);
-  EXPECT_THAT(op.woken, IsEmpty());
+  EXPECT_THAT(op.others.woken, IsEmpty());
   EXPECT_THAT(inbox_of(store_, parent.key), IsEmpty());
 }
 

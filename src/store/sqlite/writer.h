@@ -74,15 +74,15 @@ class Writer {
     RunStatus status{};
     const NewArrival* for_parent = nullptr;
     std::int64_t now_ms = 0;
-    std::vector<RunKey>* woken = nullptr;  // If set: gets runs that have something to do by it.
   };
   // Ends a run that is open, and does to its children what they are to suffer.
-  Result<void> end_run(const RunHead& run, const End& end);
-  Result<void> close(const RunHead& run, const End& end);
+  Result<void> end_run(const RunHead& run, const End& end, Touched& others);
+  Result<void> close(const RunHead& run, const End& end, Touched& others);
   // Returns those to be terminated.
-  Result<std::vector<RunHead>> leave_children(const RunHead& run, const End& end);
+  Result<std::vector<RunHead>> leave_children(const RunHead& run, std::int64_t now_ms,
+                                              Touched& others);
   Result<void> terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
-                         std::vector<RunKey>* woken);
+                         Touched& others);
   Result<void> append_failure(RunKey run, std::string_view payload, std::int64_t now_ms);
 
   // writer_inbox.cc

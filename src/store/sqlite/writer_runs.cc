@@ -38,6 +38,7 @@ Result<std::optional<RunHead>> Writer::find_target(RunKey run, std::string_view 
 
 Result<void> Writer::run(StartRun& op) {
   op.arrival = 0;
+  op.others = {};
   PAWL_TRY_ASSIGN(std::optional<RunRow> existing, runs_.find_newest(op.run.id));
   if (!existing.has_value()) {
     return start_new(op, 1);
@@ -45,7 +46,8 @@ Result<void> Writer::run(StartRun& op) {
   if (op.on_existing == OnExisting::kReplace) {
     if (!is_closed(existing->status)) {
       PAWL_TRY_ASSIGN(const RunHead head, runs_.get_head(existing->key));
-      PAWL_TRY(terminate(head, kReplaced, op.now_ms, nullptr));
+      PAWL_TRY(terminate(head, kReplaced, op.now_ms, op.others));
+      op.others.closed.push_back(head.key);
     }
     return start_new(op, existing->number + 1);
   }
@@ -184,6 +186,7 @@ Result<void> Writer::run(Resume& op) {
 
 Result<void> Writer::run(Terminate& op) {
   op.target = 0;
+  op.others = {};
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
   if (!head.has_value()) {
     op.outcome = SendOutcome::kNoRun;
@@ -191,7 +194,7 @@ Result<void> Writer::run(Terminate& op) {
   }
   op.target = head->key;
   op.outcome = is_closed(head->status) ? SendOutcome::kClosed : SendOutcome::kSent;
-  return op.outcome == SendOutcome::kSent ? terminate(*head, op.payload, op.now_ms, nullptr)
+  return op.outcome == SendOutcome::kSent ? terminate(*head, op.payload, op.now_ms, op.others)
                                           : Result<void>();
 }
 
@@ -213,33 +216,34 @@ Result<void> Writer::append_failure(RunKey run, std::string_view payload, std::i
 }
 
 Result<void> Writer::terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
-                               std::vector<RunKey>* woken) {
+                               Touched& others) {
   PAWL_TRY(append_failure(run.key, payload, now_ms));
   NewArrival for_parent;
   for_parent.kind = static_cast<std::uint8_t>(replay::EntryKind::kChildWorkflowFailed);
   for_parent.has_payload = true;
   for_parent.payload = payload;
-  return end_run(run, {RunStatus::kFailed, &for_parent, now_ms, woken});
+  return end_run(run, {RunStatus::kFailed, &for_parent, now_ms}, others);
 }
 
 // Descendants wait in a list: there may be more generations than the stack could take.
-Result<void> Writer::end_run(const RunHead& run, const End& end) {
-  PAWL_TRY(close(run, end));
-  PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end));
+Result<void> Writer::end_run(const RunHead& run, const End& end, Touched& others) {
+  PAWL_TRY(close(run, end, others));
+  PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end.now_ms, others));
   std::reverse(doomed.begin(), doomed.end());  // The last is taken first.
-  const End by_parent{RunStatus::kFailed, nullptr, end.now_ms, end.woken};
+  const End by_parent{RunStatus::kFailed, nullptr, end.now_ms};
   while (!doomed.empty()) {
     const RunHead child = std::move(doomed.back());
     doomed.pop_back();
     PAWL_TRY(append_failure(child.key, kParentEnded, end.now_ms));
-    PAWL_TRY(close(child, by_parent));
-    PAWL_TRY_ASSIGN(const std::vector<RunHead> more, leave_children(child, by_parent));
+    PAWL_TRY(close(child, by_parent, others));
+    others.closed.push_back(child.key);
+    PAWL_TRY_ASSIGN(const std::vector<RunHead> more, leave_children(child, end.now_ms, others));
     doomed.insert(doomed.end(), more.rbegin(), more.rend());
   }
   return {};
 }
 
-Result<void> Writer::close(const RunHead& run, const End& end) {
+Result<void> Writer::close(const RunHead& run, const End& end, Touched& others) {
   concerns_others_ = true;
   PAWL_TRY(runs_.close(run.key, end.status, end.now_ms));
   PAWL_TRY(runs_.remove_reason(run.key));
@@ -260,13 +264,12 @@ Result<void> Writer::close(const RunHead& run, const End& end) {
   NewArrival arrival = *end.for_parent;
   arrival.id = run.parent.command;
   PAWL_TRY(deliver(*parent, arrival, end.now_ms));
-  if (end.woken != nullptr) {
-    end.woken->push_back(parent->key);
-  }
+  others.woken.push_back(parent->key);
   return {};
 }
 
-Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, const End& end) {
+Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, std::int64_t now_ms,
+                                                    Touched& others) {
   std::vector<RunHead> doomed;
   PAWL_TRY_ASSIGN(const std::vector<RunHead> children, runs_.read_child_heads(run.key));
   for (const RunHead& child : children) {
@@ -275,10 +278,8 @@ Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, const En
     } else if (child.parent.close == ParentClose::kCancel) {
       NewArrival cancel;
       cancel.kind = static_cast<std::uint8_t>(replay::EntryKind::kCancellationRequested);
-      PAWL_TRY(deliver(child, cancel, end.now_ms));
-      if (end.woken != nullptr) {
-        end.woken->push_back(child.key);
-      }
+      PAWL_TRY(deliver(child, cancel, now_ms));
+      others.woken.push_back(child.key);
     }
   }
   return doomed;
