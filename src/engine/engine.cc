@@ -246,6 +246,9 @@ void EngineImpl::set_alarm() {
   if (!deadlines_.empty()) {
     next = std::min(next, deadlines_.begin()->first);
   }
+  if (!heartbeats_.empty()) {
+    next = std::min(next, heartbeats_.begin()->first);
+  }
   for (const Delayed& delayed : delayed_) {
     next = std::min(next, delayed.at_ms);
   }
@@ -283,6 +286,7 @@ void EngineImpl::on_alarm() {
       process(*slot);
     }
   }
+  write_due_heartbeats();
   if (next_wake_ms_ <= now_ms) {
     next_wake_ms_ = store::kNever;
     claim_soon();

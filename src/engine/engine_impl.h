@@ -104,6 +104,11 @@ class EngineImpl final : public Engine {
     TaskOptions options;
     std::size_t queue = 0;
     std::shared_ptr<TaskAttempt> attempt;
+    // Heartbeats that came since one was written: the last one.
+    bool has_beat = false;
+    std::int64_t beat_ms = 0;
+    std::optional<std::string> details;
+    std::int64_t next_write_ms = 0;  // Not before then.
   };
 
   struct LoadedRun {
@@ -198,14 +203,17 @@ class EngineImpl final : public Engine {
   void run_task(std::size_t queue, store::TaskRow row);
   void task_done(const AttemptId& id, ActivityOutcome outcome);
   void fail_task(const store::TaskRow& row, const TaskOptions& options, const Failure& failure,
-                 bool counts);
+                 bool counts, std::optional<std::string> details);
   void end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload);
   void change_task(store::ChangeTask change);
   void heartbeat_task(const AttemptId& id, std::string details);
+  void write_heartbeat(const AttemptId& id, RunningTask& running);
+  void write_due_heartbeats();
   void look_at_due_tasks();
   void due_task(const store::TaskRow& row);
   void stop_tasks();
   void stop_tasks_of(store::RunKey run);
+  void cancel_tasks(store::RunKey run, const std::vector<std::string>& ids);
 
   const EngineOptions options_;
   const std::shared_ptr<store::Store> store_;
@@ -267,6 +275,7 @@ class EngineImpl final : public Engine {
   std::vector<Queue> queues_;
   std::vector<std::string> activity_names_;
   std::map<AttemptId, RunningTask> running_tasks_;
+  std::set<std::pair<std::int64_t, AttemptId>> heartbeats_;  // To be written, by when.
   std::int64_t task_due_ms_ = store::kNever;
   bool is_looking_at_tasks_ = false;
   bool look_at_tasks_again_ = false;

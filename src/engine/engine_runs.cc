@@ -315,6 +315,7 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
   }
   slot->run->committed(commit);
   touched(commit.others);
+  cancel_tasks(key, commit.cancelled_tasks);
   if (!commit.tasks.empty()) {
     for (Queue& queue : queues_) {
       queue.may_have_more = true;

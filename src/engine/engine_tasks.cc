@@ -9,6 +9,9 @@ namespace pawl::engine {
 namespace {
 
 constexpr std::size_t kDueTasksLimit = 1000;
+// Between two heartbeats of one attempt that are written; less if the timeout needs it. A cancel
+// request by another process is heard of with the answer.
+constexpr std::int64_t kHeartbeatPauseMs = 1000;
 
 Failure timeout_failure(std::string message) {
   Failure failure;
@@ -128,13 +131,18 @@ void EngineImpl::task_done(const AttemptId& id, ActivityOutcome outcome) {
   if (found == running_tasks_.end()) {
     return;
   }
-  const RunningTask running = std::move(found->second);
+  RunningTask running = std::move(found->second);
   running_tasks_.erase(found);
+  heartbeats_.erase({running.next_write_ms, id});
   Queue& queue = queues_[running.queue];
   --queue.running;
   queue.may_have_more = true;
   if (stopping_ && !outcome.ok) {
-    return;  // It was asked to stop: whoever takes the task next begins again.
+    // It was asked to stop: whoever takes the task next begins again, with what it said last.
+    if (running.has_beat) {
+      write_heartbeat(id, running);
+    }
+    return;
   }
   if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
     outcome.ok = false;
@@ -150,14 +158,16 @@ void EngineImpl::task_done(const AttemptId& id, ActivityOutcome outcome) {
   } else if (outcome.failure.is_cancelled) {
     end_task(running.row, replay::EntryKind::kTaskCancelled, encode_failure(outcome.failure));
   } else {
-    fail_task(running.row, running.options, outcome.failure, true);
+    fail_task(running.row, running.options, outcome.failure, true, std::move(running.details));
   }
   take_tasks();
 }
 
 // `counts`: against the policy's attempts. A worker that died is not the activity's fault.
+// `details`: of its last heartbeat, if that is not written.
 void EngineImpl::fail_task(const store::TaskRow& row, const TaskOptions& options,
-                           const Failure& failure, bool counts) {
+                           const Failure& failure, bool counts,
+                           std::optional<std::string> details) {
   const std::int64_t now_ms = env_->now_ms();
   const bool again =
       !row.cancel_requested && (!counts || may_retry(options.retry, failure, row.attempt));
@@ -177,6 +187,7 @@ void EngineImpl::fail_task(const store::TaskRow& row, const TaskOptions& options
   change.now_ms = now_ms;
   change.next = store::TaskState::kDelayed;
   change.due_ms = next_ms;
+  change.details = std::move(details);
   change.last_error = encode_failure(failure);
   change_task(std::move(change));
 }
@@ -210,6 +221,8 @@ void EngineImpl::change_task(store::ChangeTask change) {
             failure.message = result.error().message;
             done.arrival->kind = static_cast<std::uint8_t>(replay::EntryKind::kTaskFailed);
             done.arrival->payload = encode_failure(failure);
+          } else if (result.error().code == ErrorCode::kLimitExceeded) {
+            done.details.reset();
           }
           auto again = std::make_shared<store::ChangeTask>(std::move(done));
           delayed_.push_back({back_off(), [this, again] { change_task(std::move(*again)); }});
@@ -250,28 +263,72 @@ void EngineImpl::heartbeat_task(const AttemptId& id, std::string details) {
     return;
   }
   RunningTask& running = found->second;
+  running.has_beat = true;
+  running.beat_ms = env_->now_ms();
+  if (details.size() <= options_.payload_bytes_max) {
+    running.details = std::move(details);
+  } else {
+    report(make_error(ErrorCode::kLimitExceeded, "details of " + std::to_string(details.size()) +
+                                                     " bytes are too large, and not kept"),
+           "a heartbeat of task '" + running.row.type + "'");
+  }
+  if (running.next_write_ms <= running.beat_ms) {
+    write_heartbeat(id, running);
+  } else {
+    heartbeats_.emplace(running.next_write_ms, id);
+    set_alarm();
+  }
+}
+
+void EngineImpl::write_due_heartbeats() {
   const std::int64_t now_ms = env_->now_ms();
+  while (!heartbeats_.empty() && heartbeats_.begin()->first <= now_ms) {
+    const AttemptId id = heartbeats_.begin()->second;
+    write_heartbeat(id, running_tasks_.find(id)->second);
+  }
+}
+
+void EngineImpl::write_heartbeat(const AttemptId& id, RunningTask& running) {
+  const store::TaskRow& row = running.row;
+  heartbeats_.erase({running.next_write_ms, id});
+  running.has_beat = false;
+  running.next_write_ms =
+      env_->now_ms() + (row.heartbeat_ms > 0 ? std::min(kHeartbeatPauseMs, row.heartbeat_ms / 4)
+                                             : kHeartbeatPauseMs);
   store::ChangeTask change;
   change.task = id.task;
-  change.state = running.row.state;
-  change.attempt = running.row.attempt;
-  change.now_ms = now_ms;
+  change.state = row.state;
+  change.attempt = row.attempt;
+  change.now_ms = env_->now_ms();
   change.next = store::TaskState::kRunning;
-  change.details = std::move(details);
-  change.due_ms = running.row.deadline_ms;
-  if (running.row.attempt_ms > 0) {
-    change.due_ms = std::min(change.due_ms, running.row.started_ms + running.row.attempt_ms);
+  change.details = std::exchange(running.details, std::nullopt);
+  change.due_ms = row.deadline_ms;
+  if (row.attempt_ms > 0) {
+    change.due_ms = std::min(change.due_ms, row.started_ms + row.attempt_ms);
   }
-  if (running.row.heartbeat_ms > 0) {
-    change.due_ms = std::min(change.due_ms, now_ms + running.row.heartbeat_ms);
+  if (row.heartbeat_ms > 0) {
+    change.due_ms = std::min(change.due_ms, running.beat_ms + row.heartbeat_ms);
   }
   task_due_ms_ = std::min(task_due_ms_, change.due_ms);
   submit<store::ChangeTask>(
       std::move(change), [this, id](Result<void> result, store::ChangeTask& done) {
-        const auto again = running_tasks_.find(id);
-        if (result && again != running_tasks_.end() && (!done.changed || done.cancel_requested)) {
-          again->second.row.cancel_requested = done.cancel_requested;
-          again->second.attempt->stop();
+        const auto found_again = running_tasks_.find(id);
+        if (found_again == running_tasks_.end()) {
+          return;
+        }
+        RunningTask& again = found_again->second;
+        if (!result) {
+          report(result.error(), "writing a heartbeat of task '" + again.row.type + "'");
+          if (result.error().code != ErrorCode::kLimitExceeded && !again.has_beat) {
+            again.has_beat = true;
+            again.details = std::move(done.details);
+            again.next_write_ms = back_off();
+            heartbeats_.emplace(again.next_write_ms, id);
+            set_alarm();
+          }
+        } else if (!done.changed || done.cancel_requested) {
+          again.row.cancel_requested = done.cancel_requested;
+          again.attempt->stop();
         }
       });
 }
@@ -286,6 +343,19 @@ void EngineImpl::stop_tasks_of(store::RunKey run) {
   for (auto task = running_tasks_.lower_bound({run, 0, 0});
        task != running_tasks_.end() && task->first.run == run; ++task) {
     task->second.attempt->stop();
+  }
+}
+
+// They would be told with their next heartbeat; those that run here need not wait for it.
+void EngineImpl::cancel_tasks(store::RunKey run, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    for (auto task = running_tasks_.lower_bound({run, 0, 0});
+         task != running_tasks_.end() && task->first.run == run; ++task) {
+      if (task->second.row.id == id) {
+        task->second.row.cancel_requested = true;
+        task->second.attempt->stop();
+      }
+    }
   }
 }
 
@@ -359,11 +429,13 @@ void EngineImpl::due_task(const store::TaskRow& row) {
         timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                         "' gave no sign of life for " + std::to_string(row.heartbeat_ms) + " ms");
   }
+  std::optional<std::string> details;
   if (const auto running = running_tasks_.find({row.run, row.key, row.attempt});
       running != running_tasks_.end()) {
     running->second.attempt->stop();
+    details = running->second.details;
   }
-  fail_task(row, options, failure, failure.is_final || !is_orphaned);
+  fail_task(row, options, failure, failure.is_final || !is_orphaned, std::move(details));
 }
 
 }  // namespace pawl::engine
