@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kBackOffFirstMs = 20;
 constexpr std::int64_t kBackOffMaxMs = 5000;
+// A year: longer than any process, and no sum with it can be too large.
+constexpr std::int64_t kLeaseMsMax = 365LL * 86'400'000;
 
 // Time-ordered, so that runs started together lie together: 48 bits of milliseconds, then random.
 Uuid make_run_uuid(std::int64_t now_ms, std::uint64_t high, std::uint64_t low) {
@@ -103,6 +105,7 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
   if (options.lease_ms < 100) {
     return make_error(ErrorCode::kInvalidArgument, "a lease must be at least 100 ms long");
   }
+  options.lease_ms = std::min(options.lease_ms, kLeaseMsMax);
   if (options.runs_at_once == 0) {
     return make_error(ErrorCode::kInvalidArgument, "runs_at_once must be at least 1");
   }

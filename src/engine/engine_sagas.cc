@@ -1,6 +1,7 @@
 // The engine, part three: compensations. They need no workflow code: names and inputs are stored.
 #include <algorithm>
 
+#include "base/moment.h"
 #include "engine/engine_impl.h"
 
 namespace pawl::engine {
@@ -102,7 +103,8 @@ void EngineImpl::compensation_done(store::RunKey key, std::uint32_t position, st
   } else {
     row->outcome = encode_failure(outcome.failure);
     if (may_retry(retry, outcome.failure, row->attempt)) {
-      row->due_ms = now_ms + retry_delay_ms(retry, outcome.failure, row->attempt, env_->random());
+      row->due_ms =
+          add_ms(now_ms, retry_delay_ms(retry, outcome.failure, row->attempt, env_->random()));
     } else {
       row->state = store::CompensationState::kFailed;  // The others run all the same.
     }

@@ -2,6 +2,7 @@
 // holds only if the row is still as it was seen.
 #include <algorithm>
 
+#include "base/moment.h"
 #include "engine/engine_impl.h"
 
 namespace pawl::engine {
@@ -171,8 +172,8 @@ void EngineImpl::fail_task(const store::TaskRow& row, const TaskOptions& options
   const std::int64_t now_ms = env_->now_ms();
   const bool again =
       !row.cancel_requested && (!counts || may_retry(options.retry, failure, row.attempt));
-  const std::int64_t next_ms =
-      now_ms + (counts ? retry_delay_ms(options.retry, failure, row.attempt, env_->random()) : 0);
+  const std::int64_t next_ms = add_ms(
+      now_ms, counts ? retry_delay_ms(options.retry, failure, row.attempt, env_->random()) : 0);
   if (!again || next_ms >= row.deadline_ms) {
     end_task(
         row,
@@ -304,10 +305,10 @@ void EngineImpl::write_heartbeat(const AttemptId& id, RunningTask& running) {
   change.details = std::exchange(running.details, std::nullopt);
   change.due_ms = row.deadline_ms;
   if (row.attempt_ms > 0) {
-    change.due_ms = std::min(change.due_ms, row.started_ms + row.attempt_ms);
+    change.due_ms = std::min(change.due_ms, add_ms(row.started_ms, row.attempt_ms));
   }
   if (row.heartbeat_ms > 0) {
-    change.due_ms = std::min(change.due_ms, running.beat_ms + row.heartbeat_ms);
+    change.due_ms = std::min(change.due_ms, add_ms(running.beat_ms, row.heartbeat_ms));
   }
   task_due_ms_ = std::min(task_due_ms_, change.due_ms);
   submit<store::ChangeTask>(
@@ -409,19 +410,19 @@ void EngineImpl::due_task(const store::TaskRow& row) {
     change.now_ms = now_ms;
     change.next = store::TaskState::kReady;
     change.due_ms = row.deadline_ms;
-    if (options.wait_timeout_ms > 0) {
-      change.due_ms = std::min(change.due_ms, now_ms + options.wait_timeout_ms);
+    if (row.wait_ms > 0) {
+      change.due_ms = std::min(change.due_ms, add_ms(now_ms, row.wait_ms));
     }
     change_task(std::move(change));
     return;
   } else if (row.state == store::TaskState::kReady) {
     failure = timeout_failure("nobody took task '" + row.type + "' from queue '" + row.queue +
-                              "' in " + std::to_string(options.wait_timeout_ms) + " ms");
+                              "' in " + std::to_string(row.wait_ms) + " ms");
     failure.is_final = true;
   } else if (is_orphaned) {
     failure = timeout_failure("the worker of attempt " + std::to_string(row.attempt) +
                               " of task '" + row.type + "' died");
-  } else if (row.attempt_ms > 0 && row.started_ms + row.attempt_ms <= now_ms) {
+  } else if (row.attempt_ms > 0 && add_ms(row.started_ms, row.attempt_ms) <= now_ms) {
     failure = timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                               "' took longer than " + std::to_string(row.attempt_ms) + " ms");
   } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/moment.h"
 
 namespace pawl::engine {
 
@@ -13,10 +14,6 @@ using replay::EntryKind;
 using store::kNever;
 
 std::uint8_t number_of(EntryKind kind) { return static_cast<std::uint8_t>(kind); }
-
-std::int64_t add_time(std::int64_t time_ms, std::int64_t duration_ms) {
-  return duration_ms >= kNever - time_ms ? kNever - 1 : time_ms + duration_ms;
-}
 
 store::NewArrival make_arrival(EntryKind kind, std::string_view id, std::int64_t due_ms) {
   store::NewArrival arrival;
@@ -37,14 +34,15 @@ store::NewTask make_task(const replay::Entry& entry) {
   task.input = entry.payload;
   task.has_input = entry.has_payload;
   task.options = entry.extra;
+  task.wait_ms = options.wait_timeout_ms;
   task.attempt_ms = options.attempt_timeout_ms;
   task.heartbeat_ms = options.heartbeat_timeout_ms;
   if (options.total_timeout_ms > 0) {
-    task.deadline_ms = add_time(entry.time_ms, options.total_timeout_ms);
+    task.deadline_ms = add_ms(entry.time_ms, options.total_timeout_ms);
   }
   task.due_ms = task.deadline_ms;
   if (options.wait_timeout_ms > 0) {
-    task.due_ms = std::min(task.due_ms, add_time(entry.time_ms, options.wait_timeout_ms));
+    task.due_ms = std::min(task.due_ms, add_ms(entry.time_ms, options.wait_timeout_ms));
   }
   return task;
 }
@@ -417,20 +415,20 @@ void Run::add_effects(replay::RecordId id, const replay::Entry& entry, store::Co
       break;
     case EntryKind::kTimerStarted:
       commit.arrivals.push_back(
-          make_arrival(EntryKind::kTimerFired, entry.id, add_time(entry.time_ms, entry.number)));
+          make_arrival(EntryKind::kTimerFired, entry.id, add_ms(entry.time_ms, entry.number)));
       break;
     case EntryKind::kPromiseCreated:
       commit.promises.emplace_back(entry.id);
       if (entry.number > 0) {
         commit.arrivals.push_back(make_arrival(EntryKind::kPromiseTimedOut, entry.id,
-                                               add_time(entry.time_ms, entry.number)));
+                                               add_ms(entry.time_ms, entry.number)));
       }
       break;
     case EntryKind::kSignalAwaited: {
       const replay::FutureId wait = machine_->log()[id].future;
       if (entry.number > 0 && !machine_->outcome(wait)->is_complete) {
         store::NewArrival arrival =
-            make_arrival(EntryKind::kSignalTimedOut, "", add_time(entry.time_ms, entry.number));
+            make_arrival(EntryKind::kSignalTimedOut, "", add_ms(entry.time_ms, entry.number));
         arrival.location = entry.location;
         commit.arrivals.push_back(std::move(arrival));
       }
@@ -734,7 +732,7 @@ std::vector<Operation*> Run::take_startable(std::int64_t now_ms) {
     ++operation.attempt;
     operation.stop = std::make_shared<std::atomic<bool>>(false);
     if (operation.timeout_ms > 0) {
-      operation.due_ms = add_time(now_ms, operation.timeout_ms);
+      operation.due_ms = add_ms(now_ms, operation.timeout_ms);
       limit_dues_.emplace(operation.due_ms, operation.id);
     }
     startable.push_back(&operation);
@@ -773,7 +771,7 @@ void Run::finish_attempt(Operation& operation, ActivityOutcome outcome, std::int
   if (!outcome.ok && may_retry(operation.retry, outcome.failure, operation.attempts)) {
     const std::int64_t delay_ms =
         retry_delay_ms(operation.retry, outcome.failure, operation.attempts, random);
-    wait_until(operation, add_time(now_ms, std::max<std::int64_t>(delay_ms, 1)));
+    wait_until(operation, add_ms(now_ms, std::max<std::int64_t>(delay_ms, 1)));
     store::NewArrival row;
     row.kind = store::kRetryOperation;
     row.id = operation.id;

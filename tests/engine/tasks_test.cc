@@ -192,6 +192,107 @@ TEST_F(Tasks, AnEngineThatStopsWritesTheLastDetails) {
   EXPECT_EQ(task().details, "last");
 }
 
+// --- Time ---
+
+// There is one place, which the other one's second attempt has.
+TEST_F(Tasks, ATaskThatNobodyTakesAgainFails) {
+  TaskOptions options;
+  options.wait_timeout_ms = 1000;
+  options.retry = {.attempts = 2, .initial_ms = 500, .jitter = 0};
+  EngineOptions one_by_one;
+  one_by_one.queues = {{"default", 1}};
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Disk disk;
+    const auto env = sim(seed);
+    const auto body = [&](ActivityAttempt& attempt) {
+      if (attempt.attempt == 1) {
+        return failure();
+      }
+      env->advance(10'000);
+      return ActivityOutcome{true, "1", {}};
+    };
+    Node node(disk, env, {step_workflow("w", {task_step(options)})}, {{"t", body, {}}}, one_by_one);
+    node.start("w", "r");
+    node.start("w", "s");
+    env->advance(100'000);
+    const auto failed = [&](const std::string& id) {
+      const std::vector<std::string> events = node.events(id);
+      return std::count(events.begin(), events.end(), "TaskFailed") > 0;
+    };
+    EXPECT_NE(failed("r"), failed("s")) << "seed " << seed;
+  }
+}
+
+// A time without end was over before it had begun: the sum with now was a negative number.
+TEST_F(Tasks, MayTakeAllTheTimeThereIs) {
+  TaskOptions options;
+  options.wait_timeout_ms = store::kNever;
+  options.attempt_timeout_ms = store::kNever;
+  options.total_timeout_ms = store::kNever;
+  options.heartbeat_timeout_ms = store::kNever;
+  options.retry = {.attempts = 2, .initial_ms = 1, .jitter = 0};
+  const auto body = [&](ActivityAttempt& attempt) {
+    EXPECT_TRUE(attempt.heartbeat("1"));
+    env_->advance(2000);
+    EXPECT_TRUE(attempt.heartbeat("2"));
+    env_->advance(2000);
+    EXPECT_FALSE(attempt.should_stop());
+    return attempt.attempt == 1 ? failure() : ActivityOutcome{true, "1", {}};
+  };
+  EXPECT_EQ(play(options, body), RunStatus::kCompleted);
+}
+
+TEST_F(Tasks, ADelayWithoutEndIsADelay) {
+  TaskOptions options;
+  options.retry = {.attempts = 2,
+                   .initial_ms = store::kNever,
+                   .maximum_ms = store::kNever,
+                   .factor = 1e300,
+                   .jitter = 0};
+  int attempts = 0;
+  const auto body = [&](ActivityAttempt&) {
+    ++attempts;
+    return failure();
+  };
+  EXPECT_EQ(play(options, body), RunStatus::kWaiting);
+  EXPECT_EQ(attempts, 1);
+  EXPECT_GE(task().due_ms, store::kNever - 1);
+}
+
+TEST(Time, WithoutEndIsNotOverAtOnce) {
+  Disk disk;
+  const auto env = sim();
+  EngineOptions options;
+  options.lease_ms = store::kNever;
+  auto attempts = std::make_shared<int>(0);
+  const auto fails = [attempts](ActivityAttempt&) {
+    ++*attempts;
+    return failure();
+  };
+  const RetryPolicy retry = {
+      .attempts = 2, .initial_ms = store::kNever, .maximum_ms = store::kNever, .jitter = 0};
+  Node node(disk, env,
+            {step_workflow("timer", {plain_step(CommandKind::kTimer, "", store::kNever)}),
+             step_workflow("signal", {plain_step(CommandKind::kSignal, "go", store::kNever)}),
+             step_workflow("promise", {plain_step(CommandKind::kPromise, "p", store::kNever)}),
+             step_workflow("operation", {run_step("op", fails, retry)})},
+            {}, options);
+  const std::vector<std::string> kinds = {"timer", "signal", "promise", "operation"};
+  for (const std::string& kind : kinds) {
+    node.start(kind, kind);
+  }
+  env->advance(1'000'000);
+  for (const std::string& kind : kinds) {
+    EXPECT_EQ(node.row(kind).status, RunStatus::kWaiting);
+    EXPECT_GE(node.row(kind).wake_ms, store::kNever - 1) << kind;
+  }
+  EXPECT_EQ(*attempts, 1);
+  Latch latch;
+  std::thread other([&latch] { latch.set(); });
+  EXPECT_TRUE(make_thread_environment()->wait(latch, store::kNever));
+  other.join();
+}
+
 // --- Cancelling ---
 
 // Who runs in the process of the workflow does not have to wait for a heartbeat.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/moment.h"
+
 namespace pawl::store {
 
 namespace {
@@ -410,6 +412,9 @@ void Model::run(TakeTasks& op) {
     if (task.state == TaskState::kDelayed && task.due_ms <= op.now_ms) {
       task.state = TaskState::kReady;
       task.due_ms = task.deadline_ms;
+      if (task.wait_ms > 0) {
+        task.due_ms = std::min(task.due_ms, add_ms(op.now_ms, task.wait_ms));
+      }
     }
     if (task.state == TaskState::kReady) {
       ready.push_back(&task);
@@ -429,7 +434,7 @@ void Model::run(TakeTasks& op) {
     task->due_ms = task->deadline_ms;
     for (const std::int64_t span : {task->attempt_ms, task->heartbeat_ms}) {
       if (span > 0) {
-        task->due_ms = std::min(task->due_ms, op.now_ms + span);
+        task->due_ms = std::min(task->due_ms, add_ms(op.now_ms, span));
       }
     }
     op.taken.push_back(*task);

@@ -24,6 +24,7 @@ const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f"};
 const std::vector<std::string> kKinds = {"order", "mail"};
 // Also ids of timers, tasks and promises.
 const std::vector<std::string> kNames = {"x", "y", "11111111-2222-5333-8444-555555555555"};
+const std::vector<std::int64_t> kSpans = {0, 0, 50, 100, kNever};
 const std::vector<std::string> kPrints = {"", "print", "next print"};
 const std::vector<std::string> kDedupes = {"", "", "event-1", "event-2"};
 
@@ -186,8 +187,9 @@ class Generator {
     made.type = rng_.pick(kKinds);
     made.queue = "q";
     made.priority = rng_.between(-1, 1);
-    made.attempt_ms = rng_.between(0, 1) * 100;
-    made.heartbeat_ms = rng_.between(0, 1) * 50;
+    made.wait_ms = rng_.pick(kSpans);
+    made.attempt_ms = rng_.pick(kSpans);
+    made.heartbeat_ms = rng_.pick(kSpans);
     made.deadline_ms = rng_.chance(50) ? kNever : now_ms + 500;
     made.due_ms = made.deadline_ms;
     return made;

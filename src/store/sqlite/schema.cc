@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -213,7 +214,9 @@ UPDATE pawl_reason SET blocked_by = ''
 CREATE INDEX pawl_run_blocked ON pawl_run(ns, kind) WHERE status = 8;
 )sql";
 
-constexpr std::array kSteps = {kStep1, kStep2};
+constexpr const char* kStep3 = "ALTER TABLE pawl_task ADD wait_ms INTEGER";
+
+constexpr std::array kSteps = {kStep1, kStep2, kStep3};
 
 Error unusable(const Connection& connection, const std::string& what) {
   return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);
@@ -302,7 +305,8 @@ Result<void> enter_wal(Connection& connection, std::int64_t busy_timeout_ms) {
     return {};
   }
   const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+      std::chrono::steady_clock::now() +
+      std::chrono::milliseconds(std::clamp<std::int64_t>(busy_timeout_ms, 0, 0x7fffffff));
   while (true) {
     const Result<bool> entered = is_wal(connection, "PRAGMA journal_mode = WAL");
     if (entered.has_value()) {
