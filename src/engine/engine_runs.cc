@@ -113,7 +113,8 @@ void EngineImpl::find_next_wake() {
 
 void EngineImpl::take_over(store::Claim& claim) {
   const store::RunKey key = claim.row.key;
-  if (stopping_ || !is_known(claim.row.kind)) {
+  const bool needs_code = claim.row.status != store::RunStatus::kCompensating;
+  if (stopping_ || (needs_code && !is_known(claim.row.kind))) {
     return;  // remove_worker() frees it.
   }
   Slot* slot = find(key);
@@ -137,9 +138,10 @@ void EngineImpl::take_over(store::Claim& claim) {
 // --- Loading -------------------------------------------------------------------------------------
 
 void EngineImpl::load(const store::RunRow& row, std::vector<store::Arrival> inbox) {
-  const Definition& definition = definitions_.find(row.kind)->second;
+  const auto definition = definitions_.find(row.kind);
   Slot& slot = slots_[row.key];
-  slot.run = std::make_shared<Run>(row, &definition);
+  slot.run =
+      std::make_shared<Run>(row, definition == definitions_.end() ? nullptr : &definition->second);
   slot.run->put_all(std::move(inbox));
   slot.claimed_at = inbox_reads_begun_;
   slots_by_id_[row.id] = row.key;

@@ -1,4 +1,5 @@
 // The engine, part three: compensations. They need no workflow code: names and inputs are stored.
+// One that this process does not have an activity for is left to another one (engine_stuck.cc).
 #include <algorithm>
 
 #include "base/moment.h"
@@ -7,9 +8,6 @@
 namespace pawl::engine {
 
 namespace {
-
-// Until somebody brings an activity of that name.
-constexpr std::int64_t kUnknownActivityMs = 30'000;
 
 class CompensationAttempt final : public ActivityAttempt {
  public:
@@ -56,10 +54,13 @@ void EngineImpl::process_saga(Slot& slot) {
     turn.commit.now_ms = now_ms;
     turn.commit.release = true;
     turn.commit.status = store::RunStatus::kCompensating;
-    turn.commit.wake_ms = next->due_ms > now_ms ? next->due_ms : now_ms + kUnknownActivityMs;
     turn.commit.waiting_for = "compensation " + next->name;
     if (type == activities_.end()) {
+      // Left to a process that has it.
+      turn.commit.needs = next->name;
       turn.commit.waiting_for += " (no activity of this name is registered)";
+    } else {
+      turn.commit.wake_ms = next->due_ms;
     }
     commit(slot, std::move(turn));
     return;

@@ -1,7 +1,8 @@
 // The engine, part five: runs that others could not go on with, and that this process may be able
 // to. What other code has blocked is tried once by every engine that starts; after that, only runs
 // that were recorded under the definition that is here: those cannot come back blocked by this code
-// for the same reason, so two workers of different code never pass a run to and fro.
+// for the same reason, so two workers of different code never pass a run to and fro. The same holds
+// for runs that need an activity to go on with their compensations, and find it here.
 #include <algorithm>
 
 #include "engine/engine_impl.h"
@@ -36,7 +37,8 @@ void EngineImpl::claim_stuck() {
       stuck.codes.push_back({kind, definition.fingerprint, only_own});
     }
   }
-  if (stuck.codes.empty()) {
+  stuck.activities = activity_names_;
+  if (stuck.codes.empty() && stuck.activities.empty()) {
     end_stuck_search();
     return;
   }

@@ -616,7 +616,9 @@ Turn Run::refuse(std::int64_t now_ms) {
 
 Turn Run::block_code(std::int64_t now_ms, std::string reason) const {
   Turn turn = block(now_ms, std::move(reason));
-  turn.commit.blocked_by = definition_->fingerprint;
+  if (definition_ != nullptr) {
+    turn.commit.blocked_by = definition_->fingerprint;
+  }
   return turn;
 }
 

@@ -55,6 +55,7 @@ struct Turn {
 
 class Run final : public RunHost {
  public:
+  // `definition` may be missing for one that compensates.
   Run(const store::RunRow& row, const Definition* definition);
   ~Run() override;
 

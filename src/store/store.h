@@ -99,7 +99,8 @@ struct ClaimStuck {
     bool only_own = false;  // Only runs that were recorded under this definition, which is known.
   };
   std::vector<Code> codes;
-  RunKey after = 0;  // Only runs behind this one.
+  std::vector<std::string> activities;  // Of runs that need one, of any kind: those that it has.
+  RunKey after = 0;                     // Only runs behind this one.
   WorkerKey worker = 0;
   std::size_t limit = 0;
   std::int64_t now_ms = 0;
@@ -177,6 +178,8 @@ struct CommitTurn {
   // kBlocked: the fingerprint of the code that is to blame, empty if that is unknown. None: another
   // code would not help.
   std::optional<std::string> blocked_by;
+  // kCompensating: the activity that this worker does not have and that is to run next.
+  std::string needs;
 
   // If set: called inside the transaction, once the lease has been checked and before anything is
   // written; may use the database handle (sqlite3* here) and fill in the fields above. What it did

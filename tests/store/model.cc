@@ -158,6 +158,7 @@ Claim Model::take(Run& run, WorkerKey worker, std::int64_t now_ms) {
   if (row.status == RunStatus::kBlocked) {
     run.reason.clear();
   }
+  run.needs.clear();
   row.status = status;
   row.owner = worker;
   row.epoch += 1;
@@ -203,7 +204,8 @@ void Model::run(ClaimStuck& op) {
   op.claims.clear();
   op.known = workers.contains(op.worker);
   for (auto& [key, run] : runs) {
-    bool may_go_on = false;
+    bool may_go_on =
+        std::count(op.activities.begin(), op.activities.end(), run.needs) > 0 && !run.needs.empty();
     for (const ClaimStuck::Code& code : op.codes) {
       const bool is_other = code.definition.empty() || run.blocked_by != code.definition;
       const bool is_own = !code.definition.empty() && run.row.definition == code.definition;
@@ -233,6 +235,7 @@ void Model::run(Resume& op) {
     found->row.is_approved = true;
   }
   found->reason.clear();
+  found->needs.clear();
   found->row.wake_ms = std::min(found->row.wake_ms, op.now_ms);
 }
 
@@ -267,6 +270,7 @@ void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std:
   run.row.waiting_for.clear();
   run.row.changed_ms = now_ms;
   run.reason.clear();
+  run.needs.clear();
   run.promises.clear();
   run.inbox.clear();
   remove_tasks(run.row.key);
@@ -640,6 +644,7 @@ void Model::run(CommitTurn& op) {
   std::int64_t wake_ms = kNever;
   if (op.status == RunStatus::kCompensating) {
     wake_ms = op.wake_ms;
+    run.needs = op.needs;
   } else if (op.status != RunStatus::kBlocked) {
     wake_ms = op.wake_ms;
     for (const auto& [arrival, kept] : run.inbox) {

@@ -33,6 +33,7 @@ class Model {
     std::string input;
     std::string reason;
     std::optional<std::string> blocked_by;
+    std::string needs;
     std::map<std::uint64_t, LogEntry> log;
     std::vector<std::pair<Arrival, bool>> inbox;  // With: kept.
     std::map<std::string, bool> promises;         // True: resolved.

@@ -138,6 +138,7 @@ class Generator {
     for (const std::string& kind : kKinds) {
       op.codes.push_back({kind, rng_.pick(kPrints), rng_.chance(30)});
     }
+    op.activities = {rng_.pick(kNames)};
     op.after = rng_.chance(70) ? 0 : run_key();
     op.worker = worker();
     op.limit = rng_.below(4);
@@ -263,6 +264,7 @@ class Generator {
                                                                : RunStatus::kWaiting;
       op.waiting_for = rng_.chance(50) ? "signal" : "";
       op.wake_ms = rng_.chance(50) ? kNever : now_ms + 10 * rng_.between(0, 10);
+      op.needs = op.status == RunStatus::kCompensating && rng_.chance(70) ? rng_.pick(kNames) : "";
       op.reason = op.status == RunStatus::kBlocked ? "why" : "";
       if (op.status == RunStatus::kBlocked && rng_.chance(80)) {
         op.blocked_by = rng_.pick(kPrints);

@@ -913,6 +913,48 @@ TEST_P(StuckTest, AreClaimedInPartsInOrderOfTheirKeys) {
   EXPECT_THAT(stuck({{"order", ""}}), ElementsAre(keys[2]));
 }
 
+TEST_P(StuckTest, WhatNeedsAnActivityIsClaimedByWhoHasIt) {
+  const RunRow run = held("order-1");
+  CommitTurn fail = turn(run);
+  fail.ending = Ending{};
+  fail.ending->status = RunStatus::kCompensating;
+  fail.ending->goal = RunStatus::kFailed;
+  fail.release = true;
+  fail.status = RunStatus::kCompensating;
+  fail.waiting_for = "compensation undo";
+  fail.needs = "undo";
+  EXPECT_TRUE(apply(store_, fail).released);
+  EXPECT_EQ(row(run.key).status, RunStatus::kCompensating);
+  EXPECT_EQ(value(store_.read_reason(run.key)), "");
+  EXPECT_EQ(next_wake(), kNever);
+  const auto claim_with = [this](std::vector<std::string> activities) {
+    ClaimStuck op;
+    op.activities = std::move(activities);
+    op.worker = worker_;
+    op.limit = 10;
+    op.now_ms = 9000;
+    return apply(store_, op).claims;
+  };
+  EXPECT_THAT(claim_with({"redo"}), IsEmpty());
+  EXPECT_THAT(stuck({{"order", ""}}), IsEmpty());
+  const std::vector<Claim> claims = claim_with({"redo", "undo"});
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims[0].row.status, RunStatus::kCompensating);
+  EXPECT_EQ(claims[0].row.goal, RunStatus::kFailed);
+  EXPECT_EQ(claims[0].row.owner, worker_);
+  EXPECT_THAT(claim_with({"undo"}), IsEmpty());
+
+  // Whoever claims it otherwise finds out for himself.
+  CommitTurn again = turn(claims[0].row);
+  again.release = true;
+  again.status = RunStatus::kCompensating;
+  again.needs = "undo";
+  EXPECT_TRUE(apply(store_, again).released);
+  resume("order-1");
+  EXPECT_THAT(claim_with({"undo"}), IsEmpty());
+  EXPECT_THAT(due(9000), ElementsAre(run.key));
+}
+
 TEST_P(StoreTest, ResumeWakesWhatWaitsAndLeavesWhatRuns) {
   const RunRow asleep = waiting("asleep");
   EXPECT_EQ(resume(asleep.key).outcome, SendOutcome::kSent);

@@ -120,6 +120,9 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       find_own_blocked_(connection,
                         "SELECT r.key" PAWL_BLOCKED_FROM
                         "AND w.blocked_by <> ?4 AND r.definition = ?4 ORDER BY r.key LIMIT ?5"),
+      find_needing_(connection,
+                    "SELECT run FROM pawl_reason WHERE ns = ? AND needs = ? AND run > ? AND needs "
+                    "IS NOT NULL ORDER BY run LIMIT ?"),
       read_children_(connection, "SELECT " PAWL_RUN_COLUMNS
                                  " FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT "
                                  "NULL AND status NOT BETWEEN 4 AND 7 ORDER BY key"),
@@ -133,6 +136,8 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       set_reason_(
           connection,
           "INSERT OR REPLACE INTO pawl_reason(run, ns, reason, blocked_by) VALUES(?,?,?,?)"),
+      set_needs_(connection,
+                 "INSERT OR REPLACE INTO pawl_reason(run, ns, reason, needs) VALUES(?,?,'',?)"),
       remove_reason_(connection, "DELETE FROM pawl_reason WHERE run = ?") {}
 
 Result<std::optional<RunRow>> RunTable::read_one(Query& query) {
@@ -332,16 +337,26 @@ Result<std::int64_t> RunTable::next_wake(std::string_view kind) {
 
 Result<std::vector<RunKey>> RunTable::find_blocked(const ClaimStuck::Code& code, RunKey after,
                                                    std::size_t limit) {
-  std::vector<RunKey> found;
   Query query(code.only_own ? find_own_blocked_ : find_blocked_);
   query.integer(ns_).text(code.kind).integer(after).text(code.definition);
-  query.integer(static_cast<std::int64_t>(limit));
+  return read_keys(query.integer(static_cast<std::int64_t>(limit)));
+}
+
+Result<std::vector<RunKey>> RunTable::find_needing(std::string_view activity, RunKey after,
+                                                   std::size_t limit) {
+  Query query(find_needing_);
+  query.integer(ns_).text(activity).integer(after);
+  return read_keys(query.integer(static_cast<std::int64_t>(limit)));
+}
+
+Result<std::vector<RunKey>> RunTable::read_keys(Query& query) {
+  std::vector<RunKey> keys;
   while (true) {
-    PAWL_TRY_ASSIGN(const bool is_there, query.step());
-    if (!is_there) {
-      return found;
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return keys;
     }
-    found.push_back(query.as_integer(0));
+    keys.push_back(query.as_integer(0));
   }
 }
 
@@ -401,6 +416,10 @@ Result<void> RunTable::set_reason(RunKey run, std::string_view reason,
   Query query(set_reason_);
   query.integer(run).integer(ns_).text(reason);
   return (blocked_by.has_value() ? query.text(*blocked_by) : query.null()).run();
+}
+
+Result<void> RunTable::set_needs(RunKey run, std::string_view activity) {
+  return Query(set_needs_).integer(run).integer(ns_).text(activity).run();
 }
 
 Result<void> RunTable::remove_reason(RunKey run) {

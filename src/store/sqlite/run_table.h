@@ -78,6 +78,9 @@ class RunTable {
   // Up to `limit` blocked ones behind `after` that ClaimStuck is for, in order of key.
   Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
                                            std::size_t limit);
+  // The same for those that need an activity.
+  Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
+                                           std::size_t limit);
   // Open ones.
   Result<std::vector<RunRow>> read_children(RunKey run);
   Result<std::vector<RunHead>> read_child_heads(RunKey run);
@@ -87,9 +90,11 @@ class RunTable {
   Result<std::string> read_reason(RunKey run);
   Result<void> set_reason(RunKey run, std::string_view reason,
                           const std::optional<std::string>& blocked_by);
+  Result<void> set_needs(RunKey run, std::string_view activity);
   Result<void> remove_reason(RunKey run);
 
  private:
+  static Result<std::vector<RunKey>> read_keys(Query& query);
   Result<std::optional<RunRow>> read_one(Query& query);
   Result<std::optional<RunHead>> read_next_head(Query& query);
   Error missing(RunKey run) const;
@@ -117,12 +122,14 @@ class RunTable {
   Statement next_wake_;
   Statement find_blocked_;
   Statement find_own_blocked_;
+  Statement find_needing_;
   Statement read_children_;
   Statement read_child_heads_;
   Statement read_input_;
   Statement read_tags_;
   Statement read_reason_;
   Statement set_reason_;
+  Statement set_needs_;
   Statement remove_reason_;
 };
 

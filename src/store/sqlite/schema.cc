@@ -216,7 +216,14 @@ CREATE INDEX pawl_run_blocked ON pawl_run(ns, kind) WHERE status = 8;
 
 constexpr const char* kStep3 = "ALTER TABLE pawl_task ADD wait_ms INTEGER";
 
-constexpr std::array kSteps = {kStep1, kStep2, kStep3};
+// pawl_reason: `needs` is the activity that a compensating run waits for and that whoever had it
+// does not have.
+constexpr const char* kStep4 = R"sql(
+ALTER TABLE pawl_reason ADD needs TEXT;
+CREATE INDEX pawl_reason_needs ON pawl_reason(ns, needs) WHERE needs IS NOT NULL;
+)sql";
+
+constexpr std::array kSteps = {kStep1, kStep2, kStep3, kStep4};
 
 Error unusable(const Connection& connection, const std::string& what) {
   return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);

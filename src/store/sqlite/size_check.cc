@@ -56,6 +56,7 @@ class SizeCheck {
     }
     name(turn.definition.value_or(""));
     name(turn.blocked_by.value_or(""));
+    name(turn.needs);
     if (turn.ending.has_value()) {
       check(*turn.ending);
     }

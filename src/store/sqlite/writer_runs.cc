@@ -84,7 +84,7 @@ Result<void> Writer::signal_started(StartRun& op) {
 
 // `row` can be claimed, or is blocked.
 Result<void> Writer::take(Claim& op, RunRow row) {
-  if (row.status == RunStatus::kBlocked) {
+  if (row.status == RunStatus::kBlocked || row.status == RunStatus::kCompensating) {
     PAWL_TRY(runs_.remove_reason(op.run));
   }
   PAWL_TRY(runs_.claim(row, op.worker, op.now_ms));
@@ -155,6 +155,11 @@ Result<void> Writer::run(ClaimStuck& op) {
     PAWL_TRY_ASSIGN(const std::vector<RunKey> blocked,
                     runs_.find_blocked(code, op.after, op.limit));
     found.insert(blocked.begin(), blocked.end());
+  }
+  for (const std::string& activity : op.activities) {
+    PAWL_TRY_ASSIGN(const std::vector<RunKey> needing,
+                    runs_.find_needing(activity, op.after, op.limit));
+    found.insert(needing.begin(), needing.end());
   }
   for (const RunKey run : found) {
     if (op.claims.size() < op.limit) {

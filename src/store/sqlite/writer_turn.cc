@@ -270,6 +270,10 @@ Result<void> Writer::release(CommitTurn& turn) {
     PAWL_TRY(runs_.set_reason(turn.run, turn.reason, turn.blocked_by));
   } else if (turn.status == RunStatus::kCompensating) {
     wake_ms = turn.wake_ms;  // Nothing can be delivered to it any more.
+    if (!turn.needs.empty()) {
+      concerns_others_ = true;
+      PAWL_TRY(runs_.set_needs(turn.run, turn.needs));
+    }
   } else {
     PAWL_TRY_ASSIGN(const std::int64_t first_due_ms, inbox_.first_due(turn.run));
     if (first_due_ms <= turn.now_ms) {
