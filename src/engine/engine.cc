@@ -633,13 +633,16 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
     }
     send.now_ms = env_->now_ms();
     const auto known = slots_by_id_.find(send.run_id);
-    if (known != slots_by_id_.end() && started_ && !stopping_ &&
+    if (known != slots_by_id_.end() && started_ && free_places() > 0 &&
         find(known->second)->phase == Phase::kParked) {
       beat();
       send.claim_for = worker_;  // It is here: no need for another commit to take it.
+      ++coming_;
     }
     submit<store::Send>(std::move(send), [this, done](Result<void> result, store::Send& sent) {
+      coming_ -= sent.claim_for != 0 ? 1 : 0;
       answer_send(std::move(result), sent, done);
+      use_places();
     });
   });
 }

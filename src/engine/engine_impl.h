@@ -206,6 +206,7 @@ class EngineImpl final : public Engine {
                  bool counts, std::optional<std::string> details);
   void end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload);
   void change_task(store::ChangeTask change);
+  void task_changed(store::ChangeTask& done);
   void heartbeat_task(const AttemptId& id, std::string details);
   void write_heartbeat(const AttemptId& id, RunningTask& running);
   void write_due_heartbeats();

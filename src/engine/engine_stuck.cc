@@ -58,6 +58,7 @@ void EngineImpl::claim_stuck() {
                             claim_stuck();
                           }});
       set_alarm();
+      use_places();
       return;
     }
     for (store::Claim& claim : done.claims) {

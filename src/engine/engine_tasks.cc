@@ -212,8 +212,13 @@ void EngineImpl::end_task(const store::TaskRow& row, replay::EntryKind kind, std
 }
 
 void EngineImpl::change_task(store::ChangeTask change) {
+  if (free_places() == 0) {
+    change.claim_for = 0;
+  }
+  coming_ += change.claim_for != 0 ? 1 : 0;
   submit<store::ChangeTask>(
       std::move(change), [this](Result<void> result, store::ChangeTask& done) {
+        coming_ -= done.claim_for != 0 ? 1 : 0;
         if (!result) {
           report(result.error(), "recording what became of a task");
           if (result.error().code == ErrorCode::kLimitExceeded && done.arrival) {
@@ -228,34 +233,36 @@ void EngineImpl::change_task(store::ChangeTask change) {
           auto again = std::make_shared<store::ChangeTask>(std::move(done));
           delayed_.push_back({back_off(), [this, again] { change_task(std::move(*again)); }});
           set_alarm();
-          return;
+        } else if (done.changed) {  // Else it timed out, or its run is closed.
+          task_changed(done);
         }
-        if (!done.changed) {
-          return;  // It timed out, or its run is closed.
-        }
-        if (done.next) {
-          task_due_ms_ = std::min(task_due_ms_, done.due_ms);
-          if (*done.next == store::TaskState::kReady) {
-            for (Queue& queue : queues_) {
-              queue.may_have_more = true;
-            }
-            take_tasks();
-          }
-          set_alarm();
-          return;
-        }
-        if (done.claim) {
-          take_over(*done.claim);
-        } else if (done.owner == worker_) {
-          store::Arrival arrival;
-          static_cast<store::NewArrival&>(arrival) = *done.arrival;
-          arrival.key = done.key;
-          arrival.run = done.run;
-          deliver(done.run, std::move(arrival));
-        } else if (done.owner == 0) {
-          claim_soon();
-        }
+        use_places();
       });
+}
+
+void EngineImpl::task_changed(store::ChangeTask& done) {
+  if (done.next) {
+    task_due_ms_ = std::min(task_due_ms_, done.due_ms);
+    if (*done.next == store::TaskState::kReady) {
+      for (Queue& queue : queues_) {
+        queue.may_have_more = true;
+      }
+      take_tasks();
+    }
+    set_alarm();
+    return;
+  }
+  if (done.claim) {
+    take_over(*done.claim);
+  } else if (done.owner == worker_) {
+    store::Arrival arrival;
+    static_cast<store::NewArrival&>(arrival) = *done.arrival;
+    arrival.key = done.key;
+    arrival.run = done.run;
+    deliver(done.run, std::move(arrival));
+  } else if (done.owner == 0) {
+    claim_soon();
+  }
 }
 
 void EngineImpl::heartbeat_task(const AttemptId& id, std::string details) {

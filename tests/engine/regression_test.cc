@@ -592,5 +592,48 @@ TEST(Regression, BurstsOfStartsKeepTheLimit) {
   EXPECT_EQ(*count, kRuns);
 }
 
+// A run in memory was claimed together with what came for it, however many others were held.
+TEST(Regression, SignalsAndTasksKeepTheLimit) {
+  Disk disk;
+  auto count = std::make_shared<int>(0);
+  EngineOptions options;
+  options.runs_at_once = 3;
+  Node node(
+      disk, sim(),
+      {step_workflow("w", {plain_step(CommandKind::kSignal, "go"), run_step("op", counts(count)),
+                           plain_step(CommandKind::kTask, "t"), run_step("op", counts(count))})},
+      {{"t", counts(count), {}}}, options);
+  constexpr int kRuns = 40;
+  for (int i = 0; i < kRuns; ++i) {
+    node.start("w", std::to_string(i));
+  }
+  node.env->run_ready();
+  int held_at_once = 0;
+  bool claims_by_signal = false;
+  bool claims_by_task = false;
+  node.store->after_apply = [&](std::span<store::Op> ops) {
+    int held = 0;
+    for (int i = 0; i < kRuns; ++i) {
+      held += node.row(std::to_string(i)).owner != 0 ? 1 : 0;
+    }
+    held_at_once = std::max(held_at_once, held);
+    for (const store::Op& op : ops) {
+      const auto* send = std::get_if<store::Send>(&op);
+      const auto* change = std::get_if<store::ChangeTask>(&op);
+      claims_by_signal = claims_by_signal || (send != nullptr && send->claim.has_value());
+      claims_by_task = claims_by_task || (change != nullptr && change->claim.has_value());
+    }
+  };
+  for (int i = 0; i < kRuns; ++i) {
+    node.signal(std::to_string(i), "go");
+  }
+  node.env->run_ready();
+  EXPECT_TRUE(claims_by_signal);
+  EXPECT_TRUE(claims_by_task);
+  EXPECT_EQ(held_at_once, 3);
+  EXPECT_EQ(*count, 3 * kRuns);
+  EXPECT_LT(node.engine->figures().batches, 2000U);
+}
+
 }  // namespace
 }  // namespace pawl::engine
