@@ -3,7 +3,7 @@ if(NOT PAWL_BUILD_TESTS)
   return()
 endif()
 
-pawl_test(base_test SOURCES base/result_test.cc base/uuid_test.cc LIBS pawl_base LABELS asan)
+pawl_test(base_test SOURCES base/moment_test.cc base/result_test.cc base/uuid_test.cc LIBS pawl_base LABELS asan)
 
 pawl_test(
   replay_test

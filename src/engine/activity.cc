@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <boost/json.hpp>
 
@@ -102,7 +103,10 @@ std::int64_t retry_delay_ms(const RetryPolicy& policy, const Failure& failure,
   // Between 1 - jitter and 1 of the interval.
   const double part = static_cast<double>(random >> 11U) * 0x1.0p-53;
   const double jitter = std::clamp(policy.jitter, 0.0, 1.0);
-  return static_cast<std::int64_t>(std::max(interval, 0.0) * (1.0 - jitter * part));
+  const double delay = std::max(interval, 0.0) * (1.0 - jitter * part);
+  // The largest integer is none for a double: the next one above is.
+  return delay < 0x1.0p63 ? static_cast<std::int64_t>(delay)
+                          : std::numeric_limits<std::int64_t>::max();
 }
 
 }  // namespace pawl::engine

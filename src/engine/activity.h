@@ -57,8 +57,10 @@ class ActivityAttempt {
   std::uint32_t attempt = 1;
   std::string last_details;  // Of the last heartbeat of an earlier attempt.
 
-  // Says that the attempt is alive, with details that the next one gets if this one fails. False:
-  // it should stop: cancelled, timed out, or the engine stops. Nothing for operations.
+  // Says that the attempt is alive, with details that the next one gets if this one fails. They are
+  // written now and then, so what a process that dies has said last may be lost: that of a second,
+  // or of a quarter of the heartbeat timeout. False: it should stop: cancelled, timed out, its run
+  // has ended, or the engine stops. Nothing for operations.
   virtual bool heartbeat(std::string_view details) = 0;
   virtual bool should_stop() const = 0;
 };

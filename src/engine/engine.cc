@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kBackOffFirstMs = 20;
 constexpr std::int64_t kBackOffMaxMs = 5000;
+// A year: longer than any process, and no sum with it can be too large.
+constexpr std::int64_t kLeaseMsMax = 365LL * 86'400'000;
 
 // Time-ordered, so that runs started together lie together: 48 bits of milliseconds, then random.
 Uuid make_run_uuid(std::int64_t now_ms, std::uint64_t high, std::uint64_t low) {
@@ -103,6 +105,7 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
   if (options.lease_ms < 100) {
     return make_error(ErrorCode::kInvalidArgument, "a lease must be at least 100 ms long");
   }
+  options.lease_ms = std::min(options.lease_ms, kLeaseMsMax);
   if (options.runs_at_once == 0) {
     return make_error(ErrorCode::kInvalidArgument, "runs_at_once must be at least 1");
   }
@@ -156,6 +159,7 @@ Result<void> EngineImpl::start() {
     swept_ms_ = now_ms;
     started_ = true;
     claim_soon();
+    look_for_stuck();
     take_tasks();
     look_at_due_tasks();
     set_alarm();
@@ -245,6 +249,9 @@ void EngineImpl::set_alarm() {
   if (!deadlines_.empty()) {
     next = std::min(next, deadlines_.begin()->first);
   }
+  if (!heartbeats_.empty()) {
+    next = std::min(next, heartbeats_.begin()->first);
+  }
   for (const Delayed& delayed : delayed_) {
     next = std::min(next, delayed.at_ms);
   }
@@ -282,6 +289,7 @@ void EngineImpl::on_alarm() {
       process(*slot);
     }
   }
+  write_due_heartbeats();
   if (next_wake_ms_ <= now_ms) {
     next_wake_ms_ = store::kNever;
     claim_soon();
@@ -321,6 +329,7 @@ void EngineImpl::look_for_changes() {
     return;  // A client: what is to be done is for others.
   }
   claim_soon();
+  look_for_stuck();
   for (Queue& queue : queues_) {
     queue.may_have_more = true;
   }
@@ -392,9 +401,7 @@ void EngineImpl::declared_dead() {
   for (const store::RunKey key : held) {
     drop(key);
   }
-  for (auto& [key, task] : running_tasks_) {
-    stop_task(task);
-  }
+  stop_tasks();
   const std::int64_t now_ms = env_->now_ms();
   store::WorkerInfo info;
   info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
@@ -414,6 +421,7 @@ void EngineImpl::declared_dead() {
       lease_until_ms_ = info.expires_ms;
       sweep();
       claim_soon();
+      claim_stuck();
       take_tasks();
     });
   });
@@ -489,11 +497,10 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     const auto definition = definitions_.find(request.kind);
     if (definition != definitions_.end()) {
       start.run.definition = definition->second.fingerprint;
-      const std::size_t held = slots_.size() - parked_.size() + starts_;
-      if (started_ && held < options_.runs_at_once) {
+      if (started_ && free_places() > 0) {
         beat();
         start.owner = worker_;
-        ++starts_;
+        ++coming_;
       }
     }
     if (!request.signal.empty()) {
@@ -508,9 +515,10 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
     }
     submit<store::StartRun>(
         std::move(start), [this, done](Result<void> result, store::StartRun& written) {
-          starts_ -= written.owner != 0 ? 1 : 0;
+          coming_ -= written.owner != 0 ? 1 : 0;
           if (!result) {
             done(std::move(result).error());
+            use_places();
             return;
           }
           if (written.outcome == store::StartOutcome::kRefused) {
@@ -521,8 +529,10 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
                                      ? ""
                                      : ", of the kind '" + written.row.kind + "'") +
                                 ")"));
+            use_places();
             return;
           }
+          touched(written.others);
           const store::RunRow& row = written.row;
           StartedRun started{row.key, row.id, row.number, row.uuid,
                              written.outcome == store::StartOutcome::kStarted};
@@ -533,6 +543,7 @@ void EngineImpl::start_run(StartRequest request, Callback<StartedRun> done) {
             woken({row.key});
           }
           done(std::move(started));
+          use_places();
         });
   });
 }
@@ -627,13 +638,16 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
     }
     send.now_ms = env_->now_ms();
     const auto known = slots_by_id_.find(send.run_id);
-    if (known != slots_by_id_.end() && started_ && !stopping_ &&
+    if (known != slots_by_id_.end() && started_ && free_places() > 0 &&
         find(known->second)->phase == Phase::kParked) {
       beat();
       send.claim_for = worker_;  // It is here: no need for another commit to take it.
+      ++coming_;
     }
     submit<store::Send>(std::move(send), [this, done](Result<void> result, store::Send& sent) {
+      coming_ -= sent.claim_for != 0 ? 1 : 0;
       answer_send(std::move(result), sent, done);
+      use_places();
     });
   });
 }
@@ -692,9 +706,8 @@ void EngineImpl::terminate(std::string run_id, std::string reason, Callback<void
                                  done(to_error(written.outcome, written.run_id, ""));
                                  return;
                                }
-                               drop(written.target);
-                               check_waiters();
-                               claim_soon();
+                               written.others.closed.push_back(written.target);
+                               touched(written.others);
                                done({});
                              });
   });

@@ -35,8 +35,6 @@ struct EngineOptions {
   std::size_t payload_bytes_max = std::size_t{64} << 20U;
   std::vector<QueueOptions> queues = {{}};  // Queues to take tasks from.
   std::size_t runs_at_once = 10'000;        // Held; more wait in the store.
-  // How long a compensation waits for somebody who has an activity of its name, each time.
-  std::int64_t unknown_activity_ms = 30'000;
   // Every run is thrown out of memory after each turn and comes back by replay. For tests.
   bool replay_every_turn = false;
   ErrorSink on_error;  // Empty: nobody is told.

@@ -1,6 +1,6 @@
 // EngineImpl: the engine's state, all of it touched on the loop only. Its parts are spread over
-// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_sagas.cc
-// (compensations) and engine_tasks.cc (queues).
+// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_stuck.cc (runs
+// that others could not go on with), engine_sagas.cc (compensations) and engine_tasks.cc (queues).
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,9 @@
 #include "engine/run.h"
 
 namespace pawl::engine {
+
+// Runs taken by one claim.
+inline constexpr std::size_t kClaimLimit = 1000;
 
 class EngineImpl final : public Engine {
  public:
@@ -87,12 +90,25 @@ class EngineImpl final : public Engine {
     bool may_have_more = true;
   };
 
+  // One that has timed out may still run when the next one does.
+  struct AttemptId {
+    store::RunKey run = 0;
+    store::TaskKey task = 0;
+    std::uint32_t number = 0;
+
+    friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
+  };
   class TaskAttempt;
   struct RunningTask {
     store::TaskRow row;
     TaskOptions options;
     std::size_t queue = 0;
     std::shared_ptr<TaskAttempt> attempt;
+    // Heartbeats that came since one was written: the last one.
+    bool has_beat = false;
+    std::int64_t beat_ms = 0;
+    std::optional<std::string> details;
+    std::int64_t next_write_ms = 0;  // Not before then.
   };
 
   struct LoadedRun {
@@ -137,6 +153,9 @@ class EngineImpl final : public Engine {
   // --- Runs (engine_runs.cc) ---
   void claim_soon();
   void claim(store::ClaimDue& due);
+  // Of runs_at_once.
+  std::size_t free_places() const;
+  void use_places();
   void find_next_wake();
   void take_over(store::Claim& claim);
   void load(const store::RunRow& row, std::vector<store::Arrival> inbox);
@@ -151,6 +170,7 @@ class EngineImpl final : public Engine {
   void drop(store::RunKey key);
   void shrink_cache();
   void deliver(store::RunKey key, store::Arrival arrival);
+  void touched(const store::Touched& runs);
   void woken(const std::vector<store::RunKey>& runs);
   void read_inbox(store::RunKey key);
   std::uint64_t begin_inbox_read();
@@ -166,6 +186,11 @@ class EngineImpl final : public Engine {
   Slot* find_held(store::RunKey key);
   Slot* find(store::RunKey key);
 
+  // --- Runs that others could not go on with (engine_stuck.cc) ---
+  void look_for_stuck();
+  void claim_stuck();
+  void end_stuck_search();
+
   // --- Sagas (engine_sagas.cc) ---
   void begin_saga(Slot& slot, std::vector<store::CompensationRow> rows, std::uint8_t end,
                   std::string payload);
@@ -177,16 +202,20 @@ class EngineImpl final : public Engine {
   // --- Tasks (engine_tasks.cc) ---
   void take_tasks();
   void run_task(std::size_t queue, store::TaskRow row);
-  void task_done(store::TaskKey key, std::uint32_t attempt, ActivityOutcome outcome);
+  void task_done(const AttemptId& id, ActivityOutcome outcome);
   void fail_task(const store::TaskRow& row, const TaskOptions& options, const Failure& failure,
-                 bool counts);
+                 bool counts, std::optional<std::string> details);
   void end_task(const store::TaskRow& row, replay::EntryKind kind, std::string payload);
   void change_task(store::ChangeTask change);
-  void heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::string details);
+  void task_changed(store::ChangeTask& done);
+  void heartbeat_task(const AttemptId& id, std::string details);
+  void write_heartbeat(const AttemptId& id, RunningTask& running);
+  void write_due_heartbeats();
   void look_at_due_tasks();
   void due_task(const store::TaskRow& row);
   void stop_tasks();
-  static void stop_task(RunningTask& task);
+  void stop_tasks_of(store::RunKey run);
+  void cancel_tasks(store::RunKey run, const std::vector<std::string>& ids);
 
   const EngineOptions options_;
   const std::shared_ptr<store::Store> store_;
@@ -223,6 +252,11 @@ class EngineImpl final : public Engine {
   std::set<std::pair<std::int64_t, store::RunKey>> deadlines_;
   bool is_claiming_ = false;
   bool claim_again_ = false;
+  std::size_t coming_ = 0;  // Places kept for what claims and starts under way may bring.
+  std::optional<store::RunKey> stuck_after_;  // A search goes on behind this one.
+  bool is_claiming_stuck_ = false;
+  bool look_for_stuck_again_ = false;
+  bool has_tried_all_ = false;  // That other code had blocked when this engine started.
   std::int64_t next_wake_ms_ = store::kNever;
   store::ArrivalKey inbox_read_ = 0;
   // Reads of inboxes under way. What is consumed meanwhile may still be among what they find.
@@ -238,13 +272,12 @@ class EngineImpl final : public Engine {
   std::map<std::string, std::vector<Callback<RunOutcome>>> waiters_;
   bool is_checking_waiters_ = false;
   bool check_waiters_again_ = false;
-  std::size_t starts_ = 0;  // Under way, to be held here.
 
   // Tasks.
   std::vector<Queue> queues_;
   std::vector<std::string> activity_names_;
-  // By attempt: one that has timed out may still run when the next one does.
-  std::map<std::pair<store::TaskKey, std::uint32_t>, RunningTask> running_tasks_;
+  std::map<AttemptId, RunningTask> running_tasks_;
+  std::set<std::pair<std::int64_t, AttemptId>> heartbeats_;  // To be written, by when.
   std::int64_t task_due_ms_ = store::kNever;
   bool is_looking_at_tasks_ = false;
   bool look_at_tasks_again_ = false;

@@ -8,9 +8,6 @@ namespace pawl::engine {
 
 namespace {
 
-// Runs taken by one claim.
-constexpr std::size_t kClaimLimit = 1000;
-
 // An attempt of an operation: nothing to tell anyone while it runs.
 class OperationAttempt final : public ActivityAttempt {
  public:
@@ -42,8 +39,8 @@ void EngineImpl::claim_soon() {
     claim_again_ = true;
     return;
   }
-  const std::size_t held = slots_.size() - parked_.size();
-  if (held >= options_.runs_at_once) {
+  const std::size_t limit = std::min(kClaimLimit, free_places());
+  if (limit == 0) {
     claim_again_ = true;  // When some have been given back.
     return;
   }
@@ -53,10 +50,12 @@ void EngineImpl::claim_soon() {
   store::ClaimDue due;
   due.kinds = kinds_;
   due.worker = worker_;
-  due.limit = std::min(kClaimLimit, options_.runs_at_once - held);
+  due.limit = limit;
   due.now_ms = env_->now_ms();
+  coming_ += limit;
   submit<store::ClaimDue>(std::move(due), [this](Result<void> result, store::ClaimDue& done) {
     is_claiming_ = false;
+    coming_ -= done.limit;
     if (!result) {
       report(result.error(), "claiming runs");
       delayed_.push_back({back_off(), [this] { claim_soon(); }});
@@ -64,7 +63,21 @@ void EngineImpl::claim_soon() {
       return;
     }
     claim(done);
+    claim_stuck();
   });
+}
+
+std::size_t EngineImpl::free_places() const {
+  const std::size_t taken = slots_.size() - parked_.size() + coming_;
+  return options_.runs_at_once - std::min(options_.runs_at_once, taken);
+}
+
+// Called when there may be one.
+void EngineImpl::use_places() {
+  if (claim_again_ && !is_claiming_) {
+    claim_soon();
+  }
+  claim_stuck();
 }
 
 void EngineImpl::claim(store::ClaimDue& due) {
@@ -98,7 +111,8 @@ void EngineImpl::find_next_wake() {
 
 void EngineImpl::take_over(store::Claim& claim) {
   const store::RunKey key = claim.row.key;
-  if (stopping_ || !is_known(claim.row.kind)) {
+  const bool needs_code = claim.row.status != store::RunStatus::kCompensating;
+  if (stopping_ || (needs_code && !is_known(claim.row.kind))) {
     return;  // remove_worker() frees it.
   }
   Slot* slot = find(key);
@@ -122,9 +136,10 @@ void EngineImpl::take_over(store::Claim& claim) {
 // --- Loading -------------------------------------------------------------------------------------
 
 void EngineImpl::load(const store::RunRow& row, std::vector<store::Arrival> inbox) {
-  const Definition& definition = definitions_.find(row.kind)->second;
+  const auto definition = definitions_.find(row.kind);
   Slot& slot = slots_[row.key];
-  slot.run = std::make_shared<Run>(row, &definition);
+  slot.run =
+      std::make_shared<Run>(row, definition == definitions_.end() ? nullptr : &definition->second);
   slot.run->put_all(std::move(inbox));
   slot.claimed_at = inbox_reads_begun_;
   slots_by_id_[row.id] = row.key;
@@ -199,10 +214,10 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
                           definition.fingerprint != run.row().definition;
   if (is_changed && definition.on_change == OnChange::kRefuse && !run.row().is_approved) {
     commit(*slot,
-           run.block(now_ms, "the definition of '" + definition.kind + "' has changed from " +
-                                 run.row().definition + " to " + definition.fingerprint +
-                                 ", and this kind refuses to go on under another one; "
-                                 "resume the run to let it try"));
+           run.block_code(now_ms, "the definition of '" + definition.kind + "' has changed from " +
+                                      run.row().definition + " to " + definition.fingerprint +
+                                      ", and this kind refuses to go on under another one; "
+                                      "resume the run to let it try"));
     return;
   }
   if (Result<void> done = run.load(std::move(result->log), result->input); !done) {
@@ -273,8 +288,8 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
         result.error().code == ErrorCode::kInvalidArgument) {
       slot->phase = Phase::kIdle;
       this->commit(*slot,
-                   slot->run->block(env_->now_ms(), "a turn of this run cannot be written: " +
-                                                        result.error().message));
+                   slot->run->block_code(env_->now_ms(), "a turn of this run cannot be written: " +
+                                                             result.error().message));
       return;
     }
     // Nothing of it was written, and nothing has left: the same turn is tried again.
@@ -301,7 +316,8 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
     just_consumed_.insert(commit.consumed.begin(), commit.consumed.end());
   }
   slot->run->committed(commit);
-  woken(commit.woken);
+  touched(commit.others);
+  cancel_tasks(key, commit.cancelled_tasks);
   if (!commit.tasks.empty()) {
     for (Queue& queue : queues_) {
       queue.may_have_more = true;
@@ -352,17 +368,14 @@ void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {
   const std::string payload(slot.saga != nullptr ? std::string_view(slot.saga->payload)
                             : last == nullptr    ? std::string_view()
                                                  : last->payload);
+  stop_tasks_of(slot.run->key());  // Nobody waits for them any more.
   if (ending.status == store::RunStatus::kCompensating) {
     slot.phase = Phase::kIdle;
     begin_saga(slot, ending.compensations, static_cast<std::uint8_t>(last->kind), payload);
     return;
   }
   const std::string id = slot.run->row().id;
-  const bool had_children = slot.run->may_have_children();
   drop(slot.run->key());
-  if (had_children) {
-    check_waiters();  // Some may have been ended with it.
-  }
   if (ending.status != store::RunStatus::kRecurred) {
     tell_waiters(id, RunOutcome{ending.status, payload});
   }
@@ -392,9 +405,7 @@ void EngineImpl::park(Slot& slot) {
   slot.place = parked_.insert(parked_.end(), key);
   shrink_cache();
   count_runs();
-  if (claim_again_ && !is_claiming_) {
-    claim_soon();
-  }
+  use_places();
 }
 
 void EngineImpl::unpark(Slot& slot) {
@@ -433,9 +444,7 @@ void EngineImpl::drop(store::RunKey key) {
   }
   slots_.erase(found);
   count_runs();
-  if (claim_again_ && !is_claiming_) {
-    claim_soon();
-  }
+  use_places();
 }
 
 void EngineImpl::watch_deadline(Slot& slot) {
@@ -464,6 +473,25 @@ void EngineImpl::deliver(store::RunKey key, store::Arrival arrival) {
   }
   slot->run->put(std::move(arrival));
   process(*slot);
+}
+
+// A commit of ours reached these.
+void EngineImpl::touched(const store::Touched& runs) {
+  bool any_elsewhere = false;
+  for (const store::RunKey key : runs.closed) {
+    stop_tasks_of(key);
+    if (const Slot* slot = find(key)) {
+      const std::string id = slot->run->row().id;
+      drop(key);
+      check_waiter(id);
+    } else {
+      any_elsewhere = true;
+    }
+  }
+  if (any_elsewhere) {
+    check_waiters();
+  }
+  woken(runs.woken);
 }
 
 // A commit of ours gave these something to do.

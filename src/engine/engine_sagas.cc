@@ -1,6 +1,8 @@
 // The engine, part three: compensations. They need no workflow code: names and inputs are stored.
+// One that this process does not have an activity for is left to another one (engine_stuck.cc).
 #include <algorithm>
 
+#include "base/moment.h"
 #include "engine/engine_impl.h"
 
 namespace pawl::engine {
@@ -52,11 +54,13 @@ void EngineImpl::process_saga(Slot& slot) {
     turn.commit.now_ms = now_ms;
     turn.commit.release = true;
     turn.commit.status = store::RunStatus::kCompensating;
-    turn.commit.wake_ms =
-        next->due_ms > now_ms ? next->due_ms : now_ms + options_.unknown_activity_ms;
     turn.commit.waiting_for = "compensation " + next->name;
     if (type == activities_.end()) {
+      // Left to a process that has it.
+      turn.commit.needs = next->name;
       turn.commit.waiting_for += " (no activity of this name is registered)";
+    } else {
+      turn.commit.wake_ms = next->due_ms;
     }
     commit(slot, std::move(turn));
     return;
@@ -100,7 +104,8 @@ void EngineImpl::compensation_done(store::RunKey key, std::uint32_t position, st
   } else {
     row->outcome = encode_failure(outcome.failure);
     if (may_retry(retry, outcome.failure, row->attempt)) {
-      row->due_ms = now_ms + retry_delay_ms(retry, outcome.failure, row->attempt, env_->random());
+      row->due_ms =
+          add_ms(now_ms, retry_delay_ms(retry, outcome.failure, row->attempt, env_->random()));
     } else {
       row->state = store::CompensationState::kFailed;  // The others run all the same.
     }

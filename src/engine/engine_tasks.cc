@@ -2,6 +2,7 @@
 // holds only if the row is still as it was seen.
 #include <algorithm>
 
+#include "base/moment.h"
 #include "engine/engine_impl.h"
 
 namespace pawl::engine {
@@ -9,6 +10,9 @@ namespace pawl::engine {
 namespace {
 
 constexpr std::size_t kDueTasksLimit = 1000;
+// Between two heartbeats of one attempt that are written; less if the timeout needs it. A cancel
+// request by another process is heard of with the answer.
+constexpr std::int64_t kHeartbeatPauseMs = 1000;
 
 Failure timeout_failure(std::string message) {
   Failure failure;
@@ -27,13 +31,12 @@ TaskOptions options_of(const store::TaskRow& row) {
 // One attempt of a task. Heartbeats go to the store by way of the loop.
 class EngineImpl::TaskAttempt final : public ActivityAttempt {
  public:
-  TaskAttempt(EngineImpl& engine, store::TaskKey task) : engine_(engine), task_(task) {}
+  TaskAttempt(EngineImpl& engine, const AttemptId& id) : engine_(engine), id_(id) {}
 
   bool heartbeat(std::string_view details) override {
-    engine_.post(Lane::kLoop,
-                 [engine = &engine_, task = task_, number = attempt, text = std::string(details)] {
-                   engine->heartbeat_task(task, number, text);
-                 });
+    engine_.post(Lane::kLoop, [engine = &engine_, id = id_, text = std::string(details)]() mutable {
+      engine->heartbeat_task(id, std::move(text));
+    });
     return !should_stop();
   }
   bool should_stop() const override { return stop_.load(); }
@@ -41,7 +44,7 @@ class EngineImpl::TaskAttempt final : public ActivityAttempt {
 
  private:
   EngineImpl& engine_;
-  store::TaskKey task_;
+  AttemptId id_;
   std::atomic<bool> stop_ = false;
 };
 
@@ -95,9 +98,9 @@ void EngineImpl::take_tasks() {
 }
 
 void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
-  const store::TaskKey key = row.key;
+  const AttemptId id = {row.run, row.key, row.attempt};
   const ActivityType& type = activities_.find(row.type)->second;
-  auto attempt = std::make_shared<TaskAttempt>(*this, key);
+  auto attempt = std::make_shared<TaskAttempt>(*this, id);
   attempt->run_id = row.run_id;
   attempt->type = row.type;
   attempt->input = row.has_input ? row.input : "null";
@@ -106,37 +109,41 @@ void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
   attempt->last_details = row.details;
   ++queues_[queue].running;
   count(counters_.tasks);
-  const std::uint32_t number = row.attempt;
-  RunningTask& running = running_tasks_[{key, number}];
+  RunningTask& running = running_tasks_[id];
   running.options = options_of(row);
   running.row = std::move(row);
   running.queue = queue;
   running.attempt = attempt;
-  post(Lane::kActivity, [this, key, number, body = type.body, attempt] {
+  post(Lane::kActivity, [this, id, body = type.body, attempt] {
     ActivityOutcome outcome;
     if (attempt->should_stop()) {
       outcome.ok = false;  // Before it began.
     } else {
       outcome = body(*attempt);
     }
-    hand_over(Lane::kLoop, [this, key, number, outcome = std::move(outcome)]() mutable {
-      task_done(key, number, std::move(outcome));
+    hand_over(Lane::kLoop, [this, id, outcome = std::move(outcome)]() mutable {
+      task_done(id, std::move(outcome));
     });
   });
 }
 
-void EngineImpl::task_done(store::TaskKey key, std::uint32_t attempt, ActivityOutcome outcome) {
-  const auto found = running_tasks_.find({key, attempt});
+void EngineImpl::task_done(const AttemptId& id, ActivityOutcome outcome) {
+  const auto found = running_tasks_.find(id);
   if (found == running_tasks_.end()) {
     return;
   }
-  const RunningTask running = std::move(found->second);
+  RunningTask running = std::move(found->second);
   running_tasks_.erase(found);
+  heartbeats_.erase({running.next_write_ms, id});
   Queue& queue = queues_[running.queue];
   --queue.running;
   queue.may_have_more = true;
   if (stopping_ && !outcome.ok) {
-    return;  // It was asked to stop: whoever takes the task next begins again.
+    // It was asked to stop: whoever takes the task next begins again, with what it said last.
+    if (running.has_beat) {
+      write_heartbeat(id, running);
+    }
+    return;
   }
   if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
     outcome.ok = false;
@@ -152,19 +159,21 @@ void EngineImpl::task_done(store::TaskKey key, std::uint32_t attempt, ActivityOu
   } else if (outcome.failure.is_cancelled) {
     end_task(running.row, replay::EntryKind::kTaskCancelled, encode_failure(outcome.failure));
   } else {
-    fail_task(running.row, running.options, outcome.failure, true);
+    fail_task(running.row, running.options, outcome.failure, true, std::move(running.details));
   }
   take_tasks();
 }
 
 // `counts`: against the policy's attempts. A worker that died is not the activity's fault.
+// `details`: of its last heartbeat, if that is not written.
 void EngineImpl::fail_task(const store::TaskRow& row, const TaskOptions& options,
-                           const Failure& failure, bool counts) {
+                           const Failure& failure, bool counts,
+                           std::optional<std::string> details) {
   const std::int64_t now_ms = env_->now_ms();
   const bool again =
       !row.cancel_requested && (!counts || may_retry(options.retry, failure, row.attempt));
-  const std::int64_t next_ms =
-      now_ms + (counts ? retry_delay_ms(options.retry, failure, row.attempt, env_->random()) : 0);
+  const std::int64_t next_ms = add_ms(
+      now_ms, counts ? retry_delay_ms(options.retry, failure, row.attempt, env_->random()) : 0);
   if (!again || next_ms >= row.deadline_ms) {
     end_task(
         row,
@@ -179,6 +188,7 @@ void EngineImpl::fail_task(const store::TaskRow& row, const TaskOptions& options
   change.now_ms = now_ms;
   change.next = store::TaskState::kDelayed;
   change.due_ms = next_ms;
+  change.details = std::move(details);
   change.last_error = encode_failure(failure);
   change_task(std::move(change));
 }
@@ -202,8 +212,13 @@ void EngineImpl::end_task(const store::TaskRow& row, replay::EntryKind kind, std
 }
 
 void EngineImpl::change_task(store::ChangeTask change) {
+  if (free_places() == 0) {
+    change.claim_for = 0;
+  }
+  coming_ += change.claim_for != 0 ? 1 : 0;
   submit<store::ChangeTask>(
       std::move(change), [this](Result<void> result, store::ChangeTask& done) {
+        coming_ -= done.claim_for != 0 ? 1 : 0;
         if (!result) {
           report(result.error(), "recording what became of a task");
           if (result.error().code == ErrorCode::kLimitExceeded && done.arrival) {
@@ -212,79 +227,145 @@ void EngineImpl::change_task(store::ChangeTask change) {
             failure.message = result.error().message;
             done.arrival->kind = static_cast<std::uint8_t>(replay::EntryKind::kTaskFailed);
             done.arrival->payload = encode_failure(failure);
+          } else if (result.error().code == ErrorCode::kLimitExceeded) {
+            done.details.reset();
           }
           auto again = std::make_shared<store::ChangeTask>(std::move(done));
           delayed_.push_back({back_off(), [this, again] { change_task(std::move(*again)); }});
           set_alarm();
-          return;
+        } else if (done.changed) {  // Else it timed out, or its run is closed.
+          task_changed(done);
         }
-        if (!done.changed) {
-          return;  // It timed out, or its run is closed.
-        }
-        if (done.next) {
-          task_due_ms_ = std::min(task_due_ms_, done.due_ms);
-          if (*done.next == store::TaskState::kReady) {
-            for (Queue& queue : queues_) {
-              queue.may_have_more = true;
-            }
-            take_tasks();
-          }
-          set_alarm();
-          return;
-        }
-        if (done.claim) {
-          take_over(*done.claim);
-        } else if (done.owner == worker_) {
-          store::Arrival arrival;
-          static_cast<store::NewArrival&>(arrival) = *done.arrival;
-          arrival.key = done.key;
-          arrival.run = done.run;
-          deliver(done.run, std::move(arrival));
-        } else if (done.owner == 0) {
-          claim_soon();
-        }
+        use_places();
       });
 }
 
-void EngineImpl::heartbeat_task(store::TaskKey key, std::uint32_t attempt, std::string details) {
-  const auto found = running_tasks_.find({key, attempt});
+void EngineImpl::task_changed(store::ChangeTask& done) {
+  if (done.next) {
+    task_due_ms_ = std::min(task_due_ms_, done.due_ms);
+    if (*done.next == store::TaskState::kReady) {
+      for (Queue& queue : queues_) {
+        queue.may_have_more = true;
+      }
+      take_tasks();
+    }
+    set_alarm();
+    return;
+  }
+  if (done.claim) {
+    take_over(*done.claim);
+  } else if (done.owner == worker_) {
+    store::Arrival arrival;
+    static_cast<store::NewArrival&>(arrival) = *done.arrival;
+    arrival.key = done.key;
+    arrival.run = done.run;
+    deliver(done.run, std::move(arrival));
+  } else if (done.owner == 0) {
+    claim_soon();
+  }
+}
+
+void EngineImpl::heartbeat_task(const AttemptId& id, std::string details) {
+  const auto found = running_tasks_.find(id);
   if (found == running_tasks_.end()) {
     return;
   }
   RunningTask& running = found->second;
-  const std::int64_t now_ms = env_->now_ms();
-  store::ChangeTask change;
-  change.task = key;
-  change.state = running.row.state;
-  change.attempt = running.row.attempt;
-  change.now_ms = now_ms;
-  change.next = store::TaskState::kRunning;
-  change.details = std::move(details);
-  change.due_ms = running.row.deadline_ms;
-  if (running.row.attempt_ms > 0) {
-    change.due_ms = std::min(change.due_ms, running.row.started_ms + running.row.attempt_ms);
+  running.has_beat = true;
+  running.beat_ms = env_->now_ms();
+  if (details.size() <= options_.payload_bytes_max) {
+    running.details = std::move(details);
+  } else {
+    report(make_error(ErrorCode::kLimitExceeded, "details of " + std::to_string(details.size()) +
+                                                     " bytes are too large, and not kept"),
+           "a heartbeat of task '" + running.row.type + "'");
   }
-  if (running.row.heartbeat_ms > 0) {
-    change.due_ms = std::min(change.due_ms, now_ms + running.row.heartbeat_ms);
+  if (running.next_write_ms <= running.beat_ms) {
+    write_heartbeat(id, running);
+  } else {
+    heartbeats_.emplace(running.next_write_ms, id);
+    set_alarm();
+  }
+}
+
+void EngineImpl::write_due_heartbeats() {
+  const std::int64_t now_ms = env_->now_ms();
+  while (!heartbeats_.empty() && heartbeats_.begin()->first <= now_ms) {
+    const AttemptId id = heartbeats_.begin()->second;
+    write_heartbeat(id, running_tasks_.find(id)->second);
+  }
+}
+
+void EngineImpl::write_heartbeat(const AttemptId& id, RunningTask& running) {
+  const store::TaskRow& row = running.row;
+  heartbeats_.erase({running.next_write_ms, id});
+  running.has_beat = false;
+  running.next_write_ms =
+      env_->now_ms() + (row.heartbeat_ms > 0 ? std::min(kHeartbeatPauseMs, row.heartbeat_ms / 4)
+                                             : kHeartbeatPauseMs);
+  store::ChangeTask change;
+  change.task = id.task;
+  change.state = row.state;
+  change.attempt = row.attempt;
+  change.now_ms = env_->now_ms();
+  change.next = store::TaskState::kRunning;
+  change.details = std::exchange(running.details, std::nullopt);
+  change.due_ms = row.deadline_ms;
+  if (row.attempt_ms > 0) {
+    change.due_ms = std::min(change.due_ms, add_ms(row.started_ms, row.attempt_ms));
+  }
+  if (row.heartbeat_ms > 0) {
+    change.due_ms = std::min(change.due_ms, add_ms(running.beat_ms, row.heartbeat_ms));
   }
   task_due_ms_ = std::min(task_due_ms_, change.due_ms);
   submit<store::ChangeTask>(
-      std::move(change), [this, key, attempt](Result<void> result, store::ChangeTask& done) {
-        const auto again = running_tasks_.find({key, attempt});
-        if (result && again != running_tasks_.end() && (!done.changed || done.cancel_requested)) {
-          again->second.row.cancel_requested = done.cancel_requested;
-          again->second.attempt->stop();
+      std::move(change), [this, id](Result<void> result, store::ChangeTask& done) {
+        const auto found_again = running_tasks_.find(id);
+        if (found_again == running_tasks_.end()) {
+          return;
+        }
+        RunningTask& again = found_again->second;
+        if (!result) {
+          report(result.error(), "writing a heartbeat of task '" + again.row.type + "'");
+          if (result.error().code != ErrorCode::kLimitExceeded && !again.has_beat) {
+            again.has_beat = true;
+            again.details = std::move(done.details);
+            again.next_write_ms = back_off();
+            heartbeats_.emplace(again.next_write_ms, id);
+            set_alarm();
+          }
+        } else if (!done.changed || done.cancel_requested) {
+          again.row.cancel_requested = done.cancel_requested;
+          again.attempt->stop();
         }
       });
 }
 
 void EngineImpl::stop_tasks() {
-  for (auto& [key, task] : running_tasks_) {
-    stop_task(task);
+  for (const auto& [id, task] : running_tasks_) {
+    task.attempt->stop();
   }
 }
 
-void EngineImpl::stop_task(RunningTask& task) { task.attempt->stop(); }
+void EngineImpl::stop_tasks_of(store::RunKey run) {
+  for (auto task = running_tasks_.lower_bound({run, 0, 0});
+       task != running_tasks_.end() && task->first.run == run; ++task) {
+    task->second.attempt->stop();
+  }
+}
+
+// They would be told with their next heartbeat; those that run here need not wait for it.
+void EngineImpl::cancel_tasks(store::RunKey run, const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    for (auto task = running_tasks_.lower_bound({run, 0, 0});
+         task != running_tasks_.end() && task->first.run == run; ++task) {
+      if (task->second.row.id == id) {
+        task->second.row.cancel_requested = true;
+        task->second.attempt->stop();
+      }
+    }
+  }
+}
 
 void EngineImpl::look_at_due_tasks() {
   task_due_ms_ = store::kNever;
@@ -336,19 +417,19 @@ void EngineImpl::due_task(const store::TaskRow& row) {
     change.now_ms = now_ms;
     change.next = store::TaskState::kReady;
     change.due_ms = row.deadline_ms;
-    if (options.wait_timeout_ms > 0) {
-      change.due_ms = std::min(change.due_ms, now_ms + options.wait_timeout_ms);
+    if (row.wait_ms > 0) {
+      change.due_ms = std::min(change.due_ms, add_ms(now_ms, row.wait_ms));
     }
     change_task(std::move(change));
     return;
   } else if (row.state == store::TaskState::kReady) {
     failure = timeout_failure("nobody took task '" + row.type + "' from queue '" + row.queue +
-                              "' in " + std::to_string(options.wait_timeout_ms) + " ms");
+                              "' in " + std::to_string(row.wait_ms) + " ms");
     failure.is_final = true;
   } else if (is_orphaned) {
     failure = timeout_failure("the worker of attempt " + std::to_string(row.attempt) +
                               " of task '" + row.type + "' died");
-  } else if (row.attempt_ms > 0 && row.started_ms + row.attempt_ms <= now_ms) {
+  } else if (row.attempt_ms > 0 && add_ms(row.started_ms, row.attempt_ms) <= now_ms) {
     failure = timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                               "' took longer than " + std::to_string(row.attempt_ms) + " ms");
   } else {
@@ -356,11 +437,13 @@ void EngineImpl::due_task(const store::TaskRow& row) {
         timeout_failure("attempt " + std::to_string(row.attempt) + " of task '" + row.type +
                         "' gave no sign of life for " + std::to_string(row.heartbeat_ms) + " ms");
   }
-  if (const auto running = running_tasks_.find({row.key, row.attempt});
+  std::optional<std::string> details;
+  if (const auto running = running_tasks_.find({row.run, row.key, row.attempt});
       running != running_tasks_.end()) {
     running->second.attempt->stop();
+    details = running->second.details;
   }
-  fail_task(row, options, failure, failure.is_final || !is_orphaned);
+  fail_task(row, options, failure, failure.is_final || !is_orphaned, std::move(details));
 }
 
 }  // namespace pawl::engine

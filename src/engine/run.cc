@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/moment.h"
 
 namespace pawl::engine {
 
@@ -13,10 +14,6 @@ using replay::EntryKind;
 using store::kNever;
 
 std::uint8_t number_of(EntryKind kind) { return static_cast<std::uint8_t>(kind); }
-
-std::int64_t add_time(std::int64_t time_ms, std::int64_t duration_ms) {
-  return duration_ms >= kNever - time_ms ? kNever - 1 : time_ms + duration_ms;
-}
 
 store::NewArrival make_arrival(EntryKind kind, std::string_view id, std::int64_t due_ms) {
   store::NewArrival arrival;
@@ -37,14 +34,15 @@ store::NewTask make_task(const replay::Entry& entry) {
   task.input = entry.payload;
   task.has_input = entry.has_payload;
   task.options = entry.extra;
+  task.wait_ms = options.wait_timeout_ms;
   task.attempt_ms = options.attempt_timeout_ms;
   task.heartbeat_ms = options.heartbeat_timeout_ms;
   if (options.total_timeout_ms > 0) {
-    task.deadline_ms = add_time(entry.time_ms, options.total_timeout_ms);
+    task.deadline_ms = add_ms(entry.time_ms, options.total_timeout_ms);
   }
   task.due_ms = task.deadline_ms;
   if (options.wait_timeout_ms > 0) {
-    task.due_ms = std::min(task.due_ms, add_time(entry.time_ms, options.wait_timeout_ms));
+    task.due_ms = std::min(task.due_ms, add_ms(entry.time_ms, options.wait_timeout_ms));
   }
   return task;
 }
@@ -124,7 +122,6 @@ Result<void> Run::load(replay::Log log, std::string_view input) {
   info.definition_then = row_.definition;
   info.definition_now = definition_->fingerprint;
   committed_seq_ = log.last_seq();
-  has_children_ = committed_seq_ > 0;
   PAWL_TRY_ASSIGN(owned_machine_, replay::Machine::create(std::move(info), std::move(log)));
   machine_ = owned_machine_.get();
   definition_written_ =
@@ -421,27 +418,26 @@ void Run::add_effects(replay::RecordId id, const replay::Entry& entry, store::Co
       break;
     case EntryKind::kTimerStarted:
       commit.arrivals.push_back(
-          make_arrival(EntryKind::kTimerFired, entry.id, add_time(entry.time_ms, entry.number)));
+          make_arrival(EntryKind::kTimerFired, entry.id, add_ms(entry.time_ms, entry.number)));
       break;
     case EntryKind::kPromiseCreated:
       commit.promises.emplace_back(entry.id);
       if (entry.number > 0) {
         commit.arrivals.push_back(make_arrival(EntryKind::kPromiseTimedOut, entry.id,
-                                               add_time(entry.time_ms, entry.number)));
+                                               add_ms(entry.time_ms, entry.number)));
       }
       break;
     case EntryKind::kSignalAwaited: {
       const replay::FutureId wait = machine_->log()[id].future;
       if (entry.number > 0 && !machine_->outcome(wait)->is_complete) {
         store::NewArrival arrival =
-            make_arrival(EntryKind::kSignalTimedOut, "", add_time(entry.time_ms, entry.number));
+            make_arrival(EntryKind::kSignalTimedOut, "", add_ms(entry.time_ms, entry.number));
         arrival.location = entry.location;
         commit.arrivals.push_back(std::move(arrival));
       }
       break;
     }
     case EntryKind::kChildWorkflowInitiated: {
-      has_children_ = true;
       const Result<ChildOptions> decoded = decode_child_options(entry.extra);
       store::NewRun child;
       child.id = entry.name;
@@ -583,7 +579,7 @@ Turn Run::refuse(std::int64_t now_ms) {
   const bool is_same_code =
       !definition_->fingerprint.empty() && row_.definition == definition_->fingerprint;
   if (!is_same_code) {
-    return block(now_ms, violation.render());
+    return block_code(now_ms, violation.render());
   }
   Failure failure;
   failure.type = "DETERMINISM_VIOLATION";
@@ -618,6 +614,14 @@ Turn Run::refuse(std::int64_t now_ms) {
     ending.status = store::RunStatus::kCompensating;
   }
   turn.commit.ending = std::move(ending);
+  return turn;
+}
+
+Turn Run::block_code(std::int64_t now_ms, std::string reason) const {
+  Turn turn = block(now_ms, std::move(reason));
+  if (definition_ != nullptr) {
+    turn.commit.blocked_by = definition_->fingerprint;
+  }
   return turn;
 }
 
@@ -733,7 +737,7 @@ const std::vector<Operation*>& Run::take_startable(std::int64_t now_ms) {
     operation.state = Operation::State::kRunning;
     ++operation.attempt;
     if (operation.timeout_ms > 0) {
-      operation.due_ms = add_time(now_ms, operation.timeout_ms);
+      operation.due_ms = add_ms(now_ms, operation.timeout_ms);
       limit_dues_.emplace(operation.due_ms, operation.id);
     }
     startable_.push_back(&operation);
@@ -770,7 +774,7 @@ void Run::finish_attempt(Operation& operation, ActivityOutcome outcome, std::int
   if (!outcome.ok && may_retry(operation.retry, outcome.failure, operation.attempts)) {
     const std::int64_t delay_ms =
         retry_delay_ms(operation.retry, outcome.failure, operation.attempts, random);
-    wait_until(operation, add_time(now_ms, std::max<std::int64_t>(delay_ms, 1)));
+    wait_until(operation, add_ms(now_ms, std::max<std::int64_t>(delay_ms, 1)));
     store::NewArrival row;
     row.kind = store::kRetryOperation;
     row.id = operation.id;

@@ -55,6 +55,7 @@ struct Turn {
 
 class Run final : public RunHost {
  public:
+  // `definition` may be missing for one that compensates.
   Run(const store::RunRow& row, const Definition* definition);
   ~Run() override;
 
@@ -90,14 +91,14 @@ class Run final : public RunHost {
   // The same for a run that disagrees with its history: it fails, or is blocked if its code has
   // changed.
   Turn refuse(std::int64_t now_ms);
-  // Blocked for a reason of the engine's.
+  // Blocked until code of another fingerprint comes.
+  Turn block_code(std::int64_t now_ms, std::string reason) const;
+  // Blocked for a reason that no code can do away with.
   Turn block(std::int64_t now_ms, std::string reason) const;
   // Says what became of a turn's commit.
   void committed(store::CommitTurn& commit);
   // True if no operation runs or is about to.
   bool is_quiet() const;
-  // False: it has started none.
-  bool may_have_children() const { return has_children_; }
 
   // --- Operations ---
   // Those to start now; they count as running. Valid until the next call.
@@ -151,7 +152,6 @@ class Run final : public RunHost {
   std::unique_ptr<replay::Machine> owned_machine_;
   std::unique_ptr<Program> program_;
   bool started_ = false;
-  bool has_children_ = false;     // Started by this object; or it was loaded, then maybe.
   bool has_undelivered_ = false;  // A transaction's outcome is in the log, and not delivered.
   bool definition_written_ = true;
   std::uint64_t committed_seq_ = 0;

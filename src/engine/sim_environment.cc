@@ -80,7 +80,7 @@ void SimEnvironment::run_until(std::int64_t until_ms) {
 }
 
 bool SimEnvironment::wait(Latch& latch, std::int64_t timeout_ms) {
-  const std::int64_t deadline = timeout_ms < 0 ? kNoAlarm : now_ms_ + timeout_ms;
+  const std::int64_t deadline = timeout_ms < 0 ? kNoAlarm : add_ms(now_ms_, timeout_ms);
   while (!latch.is_set()) {
     if (step()) {
       continue;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 
+#include "base/moment.h"
 #include "engine/environment.h"
 
 namespace pawl::engine {
@@ -30,7 +31,7 @@ class SimEnvironment final : public Environment {
   void run_ready();
   // Runs jobs and lets time pass until there is nothing to do until then. Time ends at `until_ms`.
   void run_until(std::int64_t until_ms);
-  void advance(std::int64_t ms) { run_until(now_ms_ + ms); }
+  void advance(std::int64_t ms) { run_until(add_ms(now_ms_, ms)); }
   // When the next alarm goes off; store::kNever if none is set.
   std::int64_t next_alarm_ms() const { return alarm_ms_; }
   // Jobs that have run.

@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kNoAlarm = std::numeric_limits<std::int64_t>::max();
 // Longest sleep of the timekeeper: a wall clock may be set while it sleeps.
 constexpr std::int64_t kSleepMsMax = 3'600'000;
+// A hundred years: what the standard library can add to a time in nanoseconds.
+constexpr std::int64_t kWaitMsMax = 36'500LL * 86'400'000;
 // Always there besides the threads that activities can take: two for the serial lanes to go on,
 // and one for long reads.
 constexpr std::size_t kSpareThreads = 3;
@@ -281,7 +283,8 @@ bool ThreadEnvironment::wait(Latch& latch, std::int64_t timeout_ms) {
     latch.changed_.wait(lock, is_set);
     return true;
   }
-  return latch.changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_set);
+  return latch.changed_.wait_for(lock, std::chrono::milliseconds(std::min(timeout_ms, kWaitMsMax)),
+                                 is_set);
 }
 
 std::shared_ptr<Environment> make_thread_environment(ThreadOptions options) {

@@ -64,11 +64,7 @@ std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptio
 
 namespace {
 
-// What is as far away as this does not happen.
-constexpr std::chrono::hours kNever{24 * 365 * 500};
-
-engine::EngineOptions engine_options(const EngineOptions& options,
-                                     const Client::OpenOptions& open) {
+engine::EngineOptions engine_options(const EngineOptions& options, bool replay_every_turn) {
   engine::EngineOptions result;
   result.worker_name = options.worker_name;
   result.lease_ms = options.lease.count();
@@ -78,10 +74,7 @@ engine::EngineOptions engine_options(const EngineOptions& options,
   for (const Queue& queue : options.queues) {
     result.queues.push_back({queue.name, queue.concurrency});
   }
-  result.replay_every_turn = open.replay_every_turn;
-  if (open.is_alone) {
-    result.unknown_activity_ms = Millis(kNever).count();
-  }
+  result.replay_every_turn = replay_every_turn;
   if (options.on_error) {
     result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
       on_error(std::string(what) + ": " + error.message);
@@ -104,8 +97,8 @@ void Client::open(std::shared_ptr<store::Store> store, OpenOptions open) {
   for (const ActivityEntry& entry : registry_.activities()) {
     activities.push_back(make_activity_type(entry, *open.settings));
   }
-  auto engine = engine::Engine::create(engine_options(options_, open), store_, environment_,
-                                       std::move(definitions), std::move(activities));
+  auto engine = engine::Engine::create(engine_options(options_, open.replay_every_turn), store_,
+                                       environment_, std::move(definitions), std::move(activities));
   if (!engine) {
     throw_client_error("engine", engine.error());
   }
@@ -505,7 +498,7 @@ std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& option
 
 Engine::Engine(std::string_view url, const Registry& registry, const EngineOptions& options)
     : client_(std::make_shared<detail::Client>(threads_for(options), registry, options)) {
-  client_->open(detail::open_store(url, options), {settings_for(options), false, {}, false});
+  client_->open(detail::open_store(url, options), {settings_for(options), false, {}});
 }
 
 Engine::~Engine() {

@@ -41,7 +41,6 @@ class Client {
     std::shared_ptr<const Settings> settings;
     bool replay_every_turn = false;
     std::function<void(const store::CommitTurn&)> on_commit;  // After each one.
-    bool is_alone = false;  // Nobody else will ever bring what this one does not have.
   };
   // Throws StoreError or UsageError.
   void open(std::shared_ptr<store::Store> store, OpenOptions options);

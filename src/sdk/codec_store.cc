@@ -202,14 +202,16 @@ class Decoder {
     }
     return {};
   }
-
-  Result<void> operator()(Claim& claim) const { return arrivals(claim.inbox); }
-  Result<void> operator()(store::ClaimDue& due) const {
-    for (Claim& claim : due.claims) {
+  Result<void> claims(std::vector<Claim>& claims) const {
+    for (Claim& claim : claims) {
       PAWL_TRY((*this)(claim));
     }
     return {};
   }
+
+  Result<void> operator()(Claim& claim) const { return arrivals(claim.inbox); }
+  Result<void> operator()(store::ClaimDue& due) const { return claims(due.claims); }
+  Result<void> operator()(store::ClaimStuck& stuck) const { return claims(stuck.claims); }
   Result<void> operator()(CommitTurn& turn) const { return arrivals(turn.bounced); }
   Result<void> operator()(store::Send& send) const {
     return send.claim ? (*this)(*send.claim) : Result<void>();

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/moment.h"
 #include "engine/sim_environment.h"
 #include "sdk/client.h"
 #include "sdk/testing_history.h"
@@ -71,7 +72,7 @@ class KitEnvironment final : public engine::Environment {
   }
   bool wait(engine::Latch& latch, std::int64_t timeout_ms) override {
     const std::int64_t deadline =
-        timeout_ms < 0 ? std::numeric_limits<std::int64_t>::max() : now_ms() + timeout_ms;
+        timeout_ms < 0 ? std::numeric_limits<std::int64_t>::max() : add_ms(now_ms(), timeout_ms);
     while (!latch.is_set() && !is_dead_) {
       if (sim_.step()) {
         continue;
@@ -158,9 +159,8 @@ class Kit final : public pawl::detail::ClientHooks {
     if (!opened) {
       pawl::detail::throw_client_error("test kit", opened.error());
     }
-    client_->open(*std::move(opened),
-                  {settings_, options_.replay_every_turn,
-                   [this](const store::CommitTurn& turn) { look_at(turn); }, true});
+    client_->open(*std::move(opened), {settings_, options_.replay_every_turn,
+                                       [this](const store::CommitTurn& turn) { look_at(turn); }});
   }
 
   void crash() {
@@ -272,7 +272,7 @@ void Environment::add_fake(const std::string& name, pawl::detail::ActivityFuncti
 Time Environment::now() const { return Time(Millis(kit_->environment().now_ms())); }
 
 void Environment::advance(Millis duration) {
-  const std::int64_t until = kit_->environment().now_ms() + duration.count();
+  const std::int64_t until = add_ms(kit_->environment().now_ms(), duration.count());
   kit_->run([&] { kit_->environment().advance(until); });
 }
 

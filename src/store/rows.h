@@ -117,7 +117,8 @@ struct NewTask {
   std::string input;
   bool has_input = false;
   std::string options;                // Retry policy, in the engine's encoding.
-  std::int64_t attempt_ms = 0;        // Time for one attempt, and
+  std::int64_t wait_ms = 0;           // Time until it is taken, each time it is ready,
+  std::int64_t attempt_ms = 0;        // for one attempt, and
   std::int64_t heartbeat_ms = 0;      // between two heartbeats; 0: any.
   std::int64_t deadline_ms = kNever;  // For all of it.
   std::int64_t due_ms = kNever;       // When somebody has to look at it: the nearest deadline.

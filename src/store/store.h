@@ -34,6 +34,12 @@ namespace pawl::store {
 // Each has what it needs, then what came of it. One whose condition does not hold changes nothing
 // and says so; the others of its batch are not concerned.
 
+// Other runs than the one that an operation is about.
+struct Touched {
+  std::vector<RunKey> closed;  // Ended by it, and to be dropped by whoever has them.
+  std::vector<RunKey> woken;   // Got something to do by it.
+};
+
 enum class OnExisting : std::uint8_t {
   kReturn,   // Whatever became of it. One of another kind is refused.
   kFail,     // Unless there is none.
@@ -54,6 +60,7 @@ struct StartRun {
   StartOutcome outcome{};
   RunRow row;              // The new run, or the existing one.
   ArrivalKey arrival = 0;  // Of the signal, if it was put.
+  Touched others;          // kReplace: the replaced run is among them.
 };
 
 // Takes a run for a worker. What is due for it comes with it.
@@ -77,6 +84,28 @@ struct ClaimDue {
   std::int64_t now_ms = 0;
 
   bool known = true;          // False: the worker was declared dead, as in Heartbeat.
+  std::vector<Claim> claims;  // All claimed.
+};
+
+// Takes up to `limit` runs that others could not go on with and that this worker may be able to,
+// in order of their keys. Nothing else wakes them.
+struct ClaimStuck {
+  // Of runs that code has blocked: the code that this worker has for them.
+  struct Code {
+    std::string kind;
+    // Fingerprint: what the same code has blocked stays blocked. Empty: it is not known which code
+    // this is, so it may be another one.
+    std::string definition;
+    bool only_own = false;  // Only runs that were recorded under this definition, which is known.
+  };
+  std::vector<Code> codes;
+  std::vector<std::string> activities;  // Of runs that need one, of any kind: those that it has.
+  RunKey after = 0;                     // Only runs behind this one.
+  WorkerKey worker = 0;
+  std::size_t limit = 0;
+  std::int64_t now_ms = 0;
+
+  bool known = true;          // As in ClaimDue.
   std::vector<Claim> claims;  // All claimed.
 };
 
@@ -145,7 +174,12 @@ struct CommitTurn {
   RunStatus status = RunStatus::kRunning;
   std::string waiting_for;
   std::int64_t wake_ms = kNever;
-  std::string reason;  // kBlocked: why, for people. kFailed: what `run_reason` gives.
+  std::string reason;  // kBlocked: why, for people. kFailed: what `read_reason` gives.
+  // kBlocked: the fingerprint of the code that is to blame, empty if that is unknown. None: another
+  // code would not help.
+  std::optional<std::string> blocked_by;
+  // kCompensating: the activity that this worker does not have and that is to run next.
+  std::string needs;
 
   // If set: called inside the transaction, once the lease has been checked and before anything is
   // written; may use the database handle (sqlite3* here) and fill in the fields above. What it did
@@ -161,8 +195,7 @@ struct CommitTurn {
   std::vector<Arrival> bounced;
   // What became of the children and of the next run, in order; 0: its id is taken.
   std::vector<RunKey> started;
-  // Runs that got something to do by this turn: parents, children, targets of `outgoing`.
-  std::vector<RunKey> woken;
+  Touched others;  // Parents, children, targets of `outgoing`.
 };
 
 enum class SendOutcome : std::uint8_t {
@@ -200,6 +233,7 @@ struct Terminate {
 
   SendOutcome outcome{};  // kSent, kNoRun, kClosed.
   RunKey target = 0;
+  Touched others;
 };
 
 // Lets a blocked run go on; one that waits is woken to be replayed.
@@ -257,7 +291,7 @@ struct Heartbeat {
 };
 
 using Op = std::variant<StartRun, Claim, ClaimDue, CommitTurn, Send, Terminate, Resume, TakeTasks,
-                        ChangeTask, Heartbeat>;
+                        ChangeTask, Heartbeat, ClaimStuck>;
 
 // --- Filters of the reads -----------------------------------------------------------------------
 

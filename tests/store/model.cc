@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/moment.h"
+
 namespace pawl::store {
 
 namespace {
@@ -24,6 +26,7 @@ bool is(std::uint8_t number, EntryKind kind) { return number == static_cast<std:
 }  // namespace
 
 void Model::apply(Op& op) {
+  others_ = {};
   std::visit([this](auto& one) { run(one); }, op);
 }
 
@@ -122,6 +125,7 @@ void Model::run(StartRun& op) {
   } else if (op.on_existing == OnExisting::kReplace) {
     if (!is_closed(existing->row.status)) {
       terminate(*existing, "", op.now_ms, true);
+      others_.closed.push_back(existing->row.key);
     }
     existing = &add(op.run, existing->row.number + 1, 0, owner, op.now_ms);
   } else if (op.on_existing == OnExisting::kFail || existing->row.kind != op.run.kind) {
@@ -133,31 +137,43 @@ void Model::run(StartRun& op) {
     op.arrival = send(*existing, *op.signal, op.dedupe, op.now_ms).second;
   }
   op.row = existing->row;
+  op.others = others_;
 }
 
 void Model::run(Claim& op) {
   op.claimed = false;
   const auto found = runs.find(op.run);
-  if (found == runs.end() || !workers.contains(op.worker) || !is_free(found->second.row)) {
-    return;
+  if (found != runs.end() && workers.contains(op.worker) && is_free(found->second.row)) {
+    op = take(found->second, op.worker, op.now_ms);
   }
-  RunRow& row = found->second.row;
+}
+
+Claim Model::take(Run& run, WorkerKey worker, std::int64_t now_ms) {
+  RunRow& row = run.row;
   const RunStatus status =
       row.goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
   if (row.status != status) {
-    row.changed_ms = op.now_ms;
+    row.changed_ms = now_ms;
   }
+  if (row.status == RunStatus::kBlocked) {
+    run.reason.clear();
+  }
+  run.needs.clear();
   row.status = status;
-  row.owner = op.worker;
+  row.owner = worker;
   row.epoch += 1;
   row.wake_ms = kNever;
   row.waiting_for.clear();
-  op.claimed = true;
-  op.row = row;
-  op.inbox.clear();
-  for (const auto& [arrival, kept] : found->second.inbox) {
-    op.inbox.push_back(arrival);
+  Claim claim;
+  claim.run = row.key;
+  claim.worker = worker;
+  claim.now_ms = now_ms;
+  claim.claimed = true;
+  claim.row = row;
+  for (const auto& [arrival, kept] : run.inbox) {
+    claim.inbox.push_back(arrival);
   }
+  return claim;
 }
 
 void Model::run(ClaimDue& op) {
@@ -184,6 +200,25 @@ void Model::run(ClaimDue& op) {
   }
 }
 
+void Model::run(ClaimStuck& op) {
+  op.claims.clear();
+  op.known = workers.contains(op.worker);
+  for (auto& [key, run] : runs) {
+    bool may_go_on =
+        std::count(op.activities.begin(), op.activities.end(), run.needs) > 0 && !run.needs.empty();
+    for (const ClaimStuck::Code& code : op.codes) {
+      const bool is_other = code.definition.empty() || run.blocked_by != code.definition;
+      const bool is_own = !code.definition.empty() && run.row.definition == code.definition;
+      may_go_on =
+          may_go_on || (code.kind == run.row.kind && run.row.status == RunStatus::kBlocked &&
+                        run.blocked_by.has_value() && is_other && (is_own || !code.only_own));
+    }
+    if (op.known && may_go_on && key > op.after && op.claims.size() < op.limit) {
+      op.claims.push_back(take(run, op.worker, op.now_ms));
+    }
+  }
+}
+
 void Model::run(Resume& op) {
   Run* const found = target(op.run, op.run_id);
   op.target = found == nullptr ? 0 : found->row.key;
@@ -200,6 +235,7 @@ void Model::run(Resume& op) {
     found->row.is_approved = true;
   }
   found->reason.clear();
+  found->needs.clear();
   found->row.wake_ms = std::min(found->row.wake_ms, op.now_ms);
 }
 
@@ -212,6 +248,7 @@ void Model::run(Terminate& op) {
   if (op.outcome == SendOutcome::kSent) {
     terminate(*found, op.payload, op.now_ms, true);
   }
+  op.others = others_;
 }
 
 void Model::terminate(Run& run, const std::string& payload, std::int64_t now_ms,
@@ -233,6 +270,7 @@ void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std:
   run.row.waiting_for.clear();
   run.row.changed_ms = now_ms;
   run.reason.clear();
+  run.needs.clear();
   run.promises.clear();
   run.inbox.clear();
   remove_tasks(run.row.key);
@@ -243,16 +281,19 @@ void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std:
       NewArrival arrival = *for_parent;
       arrival.id = run.row.parent.command;
       deliver(parent->second, arrival, now_ms);
+      others_.woken.push_back(parent->first);
     }
   }
   const std::vector<RunKey> left = children(run.row.key);
   for (const RunKey key : left) {
     if (runs[key].row.parent.close == ParentClose::kCancel) {
       deliver(runs[key], arrival_of(EntryKind::kCancellationRequested), now_ms);
+      others_.woken.push_back(key);
     }
   }
   for (const RunKey key : left) {
     if (runs[key].row.parent.close == ParentClose::kTerminate) {
+      others_.closed.push_back(key);
       terminate(runs[key], "", now_ms, false);
     }
   }
@@ -375,6 +416,9 @@ void Model::run(TakeTasks& op) {
     if (task.state == TaskState::kDelayed && task.due_ms <= op.now_ms) {
       task.state = TaskState::kReady;
       task.due_ms = task.deadline_ms;
+      if (task.wait_ms > 0) {
+        task.due_ms = std::min(task.due_ms, add_ms(op.now_ms, task.wait_ms));
+      }
     }
     if (task.state == TaskState::kReady) {
       ready.push_back(&task);
@@ -394,7 +438,7 @@ void Model::run(TakeTasks& op) {
     task->due_ms = task->deadline_ms;
     for (const std::int64_t span : {task->attempt_ms, task->heartbeat_ms}) {
       if (span > 0) {
-        task->due_ms = std::min(task->due_ms, op.now_ms + span);
+        task->due_ms = std::min(task->due_ms, add_ms(op.now_ms, span));
       }
     }
     op.taken.push_back(*task);
@@ -450,6 +494,7 @@ void Model::run(CommitTurn& op) {
   op.arrival_keys.clear();
   op.bounced.clear();
   op.started.clear();
+  op.others = {};
   const auto found = runs.find(op.run);
   if (found == runs.end() || op.worker == 0 || found->second.row.owner != op.worker ||
       found->second.row.epoch != op.epoch) {
@@ -533,14 +578,17 @@ void Model::run(CommitTurn& op) {
   for (const NewRun& child : op.children) {
     if (newest(child.id) == nullptr) {
       op.started.push_back(add(child, 1, 0, 0, op.now_ms).row.key);
+      others_.woken.push_back(op.started.back());
     } else {
       op.started.push_back(0);
       bounce(arrival_of(EntryKind::kChildWorkflowFailed, child.parent.command));
     }
   }
   for (const Outgoing& outgoing : op.outgoing) {
-    if (Run* const to = newest(outgoing.run_id)) {
-      send(*to, outgoing.arrival, outgoing.dedupe, op.now_ms);
+    Run* const to = newest(outgoing.run_id);
+    if (to != nullptr &&
+        send(*to, outgoing.arrival, outgoing.dedupe, op.now_ms).first == SendOutcome::kSent) {
+      others_.woken.push_back(to->row.key);
     }
   }
   for (const CompensationChange& change : op.compensation_changes) {
@@ -555,6 +603,7 @@ void Model::run(CommitTurn& op) {
     run.row.definition = *op.definition;
     run.row.is_approved = false;
   }
+  op.others = others_;
   if (op.ending.has_value() && op.ending->status == RunStatus::kCompensating) {
     run.row.status = RunStatus::kCompensating;
     run.row.goal = op.ending->goal;
@@ -580,10 +629,12 @@ void Model::run(CommitTurn& op) {
         }
       }
       op.started.push_back(next.row.key);
+      others_.woken.push_back(next.row.key);
     }
     const std::optional<NewArrival>& for_parent = op.ending->for_parent;
     close(run, op.ending->status, for_parent.has_value() ? &*for_parent : nullptr, op.now_ms);
     run.reason = op.reason;
+    op.others = others_;
     op.released = true;
     return;
   }
@@ -593,6 +644,7 @@ void Model::run(CommitTurn& op) {
   std::int64_t wake_ms = kNever;
   if (op.status == RunStatus::kCompensating) {
     wake_ms = op.wake_ms;
+    run.needs = op.needs;
   } else if (op.status != RunStatus::kBlocked) {
     wake_ms = op.wake_ms;
     for (const auto& [arrival, kept] : run.inbox) {
@@ -605,6 +657,7 @@ void Model::run(CommitTurn& op) {
     }
   } else {
     run.reason = op.reason;
+    run.blocked_by = op.blocked_by;
     run.row.is_approved = false;
   }
   if (run.row.status != op.status) {

@@ -32,6 +32,8 @@ class Model {
     RunKey chain = 0;
     std::string input;
     std::string reason;
+    std::optional<std::string> blocked_by;
+    std::string needs;
     std::map<std::uint64_t, LogEntry> log;
     std::vector<std::pair<Arrival, bool>> inbox;  // With: kept.
     std::map<std::string, bool> promises;         // True: resolved.
@@ -50,6 +52,7 @@ class Model {
   void run(StartRun& op);
   void run(Claim& op);
   void run(ClaimDue& op);
+  void run(ClaimStuck& op);
   void run(CommitTurn& op);
   void run(Send& op);
   void run(Terminate& op);
@@ -60,6 +63,7 @@ class Model {
 
   Run* newest(const std::string& id);
   Run* target(RunKey run, const std::string& id);
+  Claim take(Run& run, WorkerKey worker, std::int64_t now_ms);
   Run& add(const NewRun& from, std::uint32_t number, RunKey chain, WorkerKey owner,
            std::int64_t now_ms);
   ArrivalKey put(Run& run, const NewArrival& arrival);
@@ -75,6 +79,7 @@ class Model {
   TaskKey last_task_ = 0;
   WorkerKey last_worker_ = 0;
   std::set<std::pair<RunKey, std::string>> dedupe_;
+  Touched others_;  // By the operation that is being done.
 };
 
 }  // namespace pawl::store

@@ -24,6 +24,8 @@ const std::vector<std::string> kIds = {"a", "b", "c", "d", "e", "f"};
 const std::vector<std::string> kKinds = {"order", "mail"};
 // Also ids of timers, tasks and promises.
 const std::vector<std::string> kNames = {"x", "y", "11111111-2222-5333-8444-555555555555"};
+const std::vector<std::int64_t> kSpans = {0, 0, 50, 100, kNever};
+const std::vector<std::string> kPrints = {"", "print", "next print"};
 const std::vector<std::string> kDedupes = {"", "", "event-1", "event-2"};
 
 class Generator {
@@ -59,7 +61,10 @@ class Generator {
     if (choice <= 95) {
       return terminate();
     }
-    return choice <= 97 ? Op(resume()) : Op(heartbeat());
+    if (choice <= 97) {
+      return resume();
+    }
+    return choice <= 99 ? Op(claim_stuck()) : Op(heartbeat());
   }
 
   // Sometimes one that is not there.
@@ -79,7 +84,7 @@ class Generator {
   NewRun new_one() {
     NewRun made = new_run(rng_.pick(kIds), rng_.pick(kKinds));
     made.input = rng_.chance(50) ? "input" : "";
-    made.definition = rng_.chance(50) ? "print" : "";
+    made.definition = rng_.pick(kPrints);
     return made;
   }
 
@@ -128,6 +133,19 @@ class Generator {
     return op;
   }
 
+  ClaimStuck claim_stuck() {
+    ClaimStuck op;
+    for (const std::string& kind : kKinds) {
+      op.codes.push_back({kind, rng_.pick(kPrints), rng_.chance(30)});
+    }
+    op.activities = {rng_.pick(kNames)};
+    op.after = rng_.chance(70) ? 0 : run_key();
+    op.worker = worker();
+    op.limit = rng_.below(4);
+    op.now_ms = now_ms;
+    return op;
+  }
+
   Send send() {
     Send op;
     if (rng_.chance(70)) {
@@ -170,8 +188,9 @@ class Generator {
     made.type = rng_.pick(kKinds);
     made.queue = "q";
     made.priority = rng_.between(-1, 1);
-    made.attempt_ms = rng_.between(0, 1) * 100;
-    made.heartbeat_ms = rng_.between(0, 1) * 50;
+    made.wait_ms = rng_.pick(kSpans);
+    made.attempt_ms = rng_.pick(kSpans);
+    made.heartbeat_ms = rng_.pick(kSpans);
     made.deadline_ms = rng_.chance(50) ? kNever : now_ms + 500;
     made.due_ms = made.deadline_ms;
     return made;
@@ -245,7 +264,11 @@ class Generator {
                                                                : RunStatus::kWaiting;
       op.waiting_for = rng_.chance(50) ? "signal" : "";
       op.wake_ms = rng_.chance(50) ? kNever : now_ms + 10 * rng_.between(0, 10);
+      op.needs = op.status == RunStatus::kCompensating && rng_.chance(70) ? rng_.pick(kNames) : "";
       op.reason = op.status == RunStatus::kBlocked ? "why" : "";
+      if (op.status == RunStatus::kBlocked && rng_.chance(80)) {
+        op.blocked_by = rng_.pick(kPrints);
+      }
     }
     return op;
   }
@@ -305,7 +328,7 @@ class Generator {
       op.outgoing.push_back({rng_.pick(kIds), arrival(), rng_.pick(kDedupes)});
     }
     if (rng_.chance(10)) {
-      op.definition = rng_.chance(50) ? "next print" : "";
+      op.definition = rng_.pick(kPrints);
     }
     if (rng_.chance(10)) {
       op.compensation_changes.push_back(
@@ -373,23 +396,31 @@ std::string outcome(const Claim& op) {
 std::string outcome(const std::optional<Claim>& claim) {
   return claim.has_value() ? outcome(*claim) : "no claim";
 }
+std::string outcome(const Touched& others) {
+  return "closed " + keys(others.closed) + " woken " + keys(others.woken);
+}
 std::string outcome(const StartRun& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + describe(op.row) + " " +
-         std::to_string(op.arrival);
+         std::to_string(op.arrival) + " " + outcome(op.others);
 }
-std::string outcome(const ClaimDue& op) {
+std::string outcome(const std::vector<Claim>& claims) {
   std::string text;
-  for (const Claim& claim : op.claims) {
+  for (const Claim& claim : claims) {
     text += outcome(claim) + "\n";
   }
   return text;
+}
+std::string outcome(const ClaimDue& op) { return outcome(op.claims); }
+std::string outcome(const ClaimStuck& op) {
+  return (op.known ? "" : "unknown ") + outcome(op.claims);
 }
 std::string outcome(const Send& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +
          std::to_string(op.owner) + " " + std::to_string(op.key) + " " + outcome(op.claim);
 }
 std::string outcome(const Terminate& op) {
-  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +
+         outcome(op.others);
 }
 std::string outcome(const Resume& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
@@ -410,7 +441,7 @@ std::string outcome(const ChangeTask& op) {
 std::string outcome(const CommitTurn& op) {
   std::string text = std::string(op.committed ? "committed " : "lost ") +
                      (op.released ? "released " : "") + keys(op.arrival_keys) +
-                     arrivals(op.bounced) + keys(op.started);
+                     arrivals(op.bounced) + keys(op.started) + outcome(op.others);
   return op.released ? text + std::to_string(op.wake_ms) : text;
 }
 

@@ -376,6 +376,38 @@ TEST(Migration, OpenRunsGoOnUnderTheNextSchema) {
   EXPECT_TRUE(apply(*store, turn).released);
 }
 
+// A file of schema 1 with a run that somebody has blocked: by what code is not known.
+TEST(Migration, RunsThatWereBlockedMayBeTriedAgain) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  {
+    const std::unique_ptr<Connection> connection =
+        value(Connection::open({path, "", 0, /*may_create=*/true}));
+    ASSERT_TRUE(migrate(*connection, schema_steps().first(1), 0).has_value());
+    ASSERT_TRUE(
+        connection
+            ->execute("INSERT INTO pawl_namespace VALUES(0, 'default');"
+                      "INSERT INTO pawl_run(ns, epoch, status, number, created, changed, uuid, id, "
+                      "kind, definition) VALUES"
+                      "(0, 3, 8, 1, 10, 20, zeroblob(16), 'blocked', 'order', 'old'),"
+                      "(0, 3, 5, 1, 10, 20, zeroblob(16), 'failed', 'order', 'old');"
+                      "INSERT INTO pawl_reason VALUES(1, 0, 'why'), (2, 0, 'why, too')")
+            .has_value());
+  }
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  EXPECT_EQ(value(store->read_reason(1)), "why");
+  EXPECT_EQ(value(store->read_reason(2)), "why, too");
+  ClaimStuck op;
+  op.codes = {{"order", "new"}};
+  op.worker = value(store->add_worker({"worker", kNever, 0}));
+  op.limit = 10;
+  op = apply(*store, op);
+  ASSERT_EQ(op.claims.size(), 1U);
+  EXPECT_EQ(op.claims[0].row.id, "blocked");
+  EXPECT_EQ(op.claims[0].row.definition, "old");
+  EXPECT_EQ(op.claims[0].row.epoch, 4);
+}
+
 // --- Inside the transaction ----------------------------------------------------------------------
 
 class InsideTest : public testing::Test {

@@ -508,7 +508,7 @@ TEST_P(StoreTest, OnlyTheHolderCommits) {
     op.tasks = {task("t-1")};
     op.release = true;
     op = apply(store_, op);
-    return !op.committed && !op.released && op.woken.empty();
+    return !op.committed && !op.released && op.others.woken.empty();
   };
   EXPECT_TRUE(refused(run.key, worker_ + 1, run.epoch));
   EXPECT_TRUE(refused(run.key, worker_, run.epoch + 1));
@@ -819,6 +819,154 @@ TEST_P(StoreTest, ABlockedRunSleepsWhateverComesUntilItIsResumed) {
   EXPECT_FALSE(row(run.key).is_approved);
 }
 
+// --- Runs that others could not go on with -------------------------------------------------------
+
+class StuckTest : public StoreTest {
+ protected:
+  // A run of kind "order".
+  RunRow blocked(std::string id, std::string definition, std::optional<std::string> blocked_by) {
+    StartRun start;
+    start.run = new_run(std::move(id));
+    start.run.definition = std::move(definition);
+    start.owner = worker_;
+    start.now_ms = 1000;
+    const RunRow run = apply(store_, start).row;
+    CommitTurn op = turn(run);
+    op.release = true;
+    op.status = RunStatus::kBlocked;
+    op.reason = "code and history disagree";
+    op.blocked_by = std::move(blocked_by);
+    EXPECT_TRUE(apply(store_, op).released);
+    return row(run.key);
+  }
+  ClaimStuck claim_stuck(std::vector<ClaimStuck::Code> codes, RunKey after = 0,
+                         std::size_t limit = 100) {
+    ClaimStuck op;
+    op.codes = std::move(codes);
+    op.after = after;
+    op.worker = worker_;
+    op.limit = limit;
+    op.now_ms = 9000;
+    return apply(store_, op);
+  }
+  std::vector<RunKey> stuck(std::vector<ClaimStuck::Code> codes, RunKey after = 0,
+                            std::size_t limit = 100) {
+    std::vector<RunKey> keys;
+    for (const Claim& claim : claim_stuck(std::move(codes), after, limit).claims) {
+      keys.push_back(claim.run);
+    }
+    return keys;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, StuckTest, testing::ValuesIn(backend_kinds()), kind_name);
+
+TEST_P(StuckTest, WhatOtherCodeHasBlockedIsClaimed) {
+  const RunRow run = blocked("order-1", "1", "2");
+  send("order-1", signal("hello"));
+  EXPECT_THAT(stuck({{"order", "2"}}), IsEmpty());
+  EXPECT_THAT(stuck({{"mail", "3"}}), IsEmpty());
+  const ClaimStuck op = claim_stuck({{"mail", "3"}, {"order", "3"}});
+  ASSERT_EQ(op.claims.size(), 1U);
+  EXPECT_EQ(op.claims[0].run, run.key);
+  EXPECT_EQ(op.claims[0].row.status, RunStatus::kRunning);
+  EXPECT_EQ(op.claims[0].row.owner, worker_);
+  EXPECT_EQ(op.claims[0].row.epoch, run.epoch + 1);
+  EXPECT_EQ(op.claims[0].row.changed_ms, 9000);
+  EXPECT_FALSE(op.claims[0].row.is_approved);
+  EXPECT_THAT(labels(op.claims[0].inbox), ElementsAre("hello"));
+  EXPECT_EQ(describe(row(run.key)), describe(op.claims[0].row));
+  EXPECT_EQ(value(store_.read_reason(run.key)), "");
+  EXPECT_THAT(stuck({{"order", "3"}}), IsEmpty());
+}
+
+TEST_P(StuckTest, OnlyWhatCodeHasBlockedIsClaimed) {
+  blocked("damaged", "1", std::nullopt);
+  waiting("waiting");
+  held("held");
+  blocked("resumed", "1", "2");
+  resume("resumed");
+  blocked("terminated", "1", "2");
+  terminate("terminated");
+  EXPECT_THAT(stuck({{"order", "3"}, {"order", ""}}), IsEmpty());
+}
+
+TEST_P(StuckTest, UnknownCodeMayBeAnother) {
+  const RunRow by_unknown = blocked("a", "1", "");
+  const RunRow by_known = blocked("b", "1", "2");
+  EXPECT_THAT(stuck({{"order", ""}}, 0, 0), IsEmpty());
+  EXPECT_THAT(stuck({{"order", ""}}), ElementsAre(by_unknown.key, by_known.key));
+  const RunRow again = blocked("c", "1", "");
+  EXPECT_THAT(stuck({{"order", "2"}}), ElementsAre(again.key));
+}
+
+TEST_P(StuckTest, OnlyRunsOfItsOwnDefinition) {
+  blocked("a", "1", "2");
+  const RunRow own = blocked("b", "3", "2");
+  blocked("c", "3", "3");
+  blocked("d", "", "2");
+  EXPECT_THAT(stuck({{"order", "3", true}}), ElementsAre(own.key));
+}
+
+TEST_P(StuckTest, AreClaimedInPartsInOrderOfTheirKeys) {
+  std::vector<RunKey> keys;
+  for (const char* const id : {"a", "b", "c", "d"}) {
+    keys.push_back(blocked(id, "1", "").key);
+  }
+  EXPECT_THAT(stuck({{"order", ""}, {"order", "2"}}, 0, 2), ElementsAre(keys[0], keys[1]));
+  EXPECT_THAT(stuck({{"order", ""}}, keys[2]), ElementsAre(keys[3]));
+  ClaimStuck op;
+  op.codes = {{"order", ""}};
+  op.worker = 999;
+  op.limit = 10;
+  op = apply(store_, op);
+  EXPECT_FALSE(op.known);
+  EXPECT_THAT(op.claims, IsEmpty());
+  EXPECT_THAT(stuck({{"order", ""}}), ElementsAre(keys[2]));
+}
+
+TEST_P(StuckTest, WhatNeedsAnActivityIsClaimedByWhoHasIt) {
+  const RunRow run = held("order-1");
+  CommitTurn fail = turn(run);
+  fail.ending = Ending{};
+  fail.ending->status = RunStatus::kCompensating;
+  fail.ending->goal = RunStatus::kFailed;
+  fail.release = true;
+  fail.status = RunStatus::kCompensating;
+  fail.waiting_for = "compensation undo";
+  fail.needs = "undo";
+  EXPECT_TRUE(apply(store_, fail).released);
+  EXPECT_EQ(row(run.key).status, RunStatus::kCompensating);
+  EXPECT_EQ(value(store_.read_reason(run.key)), "");
+  EXPECT_EQ(next_wake(), kNever);
+  const auto claim_with = [this](std::vector<std::string> activities) {
+    ClaimStuck op;
+    op.activities = std::move(activities);
+    op.worker = worker_;
+    op.limit = 10;
+    op.now_ms = 9000;
+    return apply(store_, op).claims;
+  };
+  EXPECT_THAT(claim_with({"redo"}), IsEmpty());
+  EXPECT_THAT(stuck({{"order", ""}}), IsEmpty());
+  const std::vector<Claim> claims = claim_with({"redo", "undo"});
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims[0].row.status, RunStatus::kCompensating);
+  EXPECT_EQ(claims[0].row.goal, RunStatus::kFailed);
+  EXPECT_EQ(claims[0].row.owner, worker_);
+  EXPECT_THAT(claim_with({"undo"}), IsEmpty());
+
+  // Whoever claims it otherwise finds out for himself.
+  CommitTurn again = turn(claims[0].row);
+  again.release = true;
+  again.status = RunStatus::kCompensating;
+  again.needs = "undo";
+  EXPECT_TRUE(apply(store_, again).released);
+  resume("order-1");
+  EXPECT_THAT(claim_with({"undo"}), IsEmpty());
+  EXPECT_THAT(due(9000), ElementsAre(run.key));
+}
+
 TEST_P(StoreTest, ResumeWakesWhatWaitsAndLeavesWhatRuns) {
   const RunRow asleep = waiting("asleep");
   EXPECT_EQ(resume(asleep.key).outcome, SendOutcome::kSent);
@@ -993,7 +1141,7 @@ TEST_P(StoreTest, ATurnSendsToOthersAndToItself) {
   op.release = true;
   op.status = RunStatus::kWaiting;
   op = apply(store_, op);
-  EXPECT_THAT(op.woken, ElementsAre(asleep.key, awake.key, run.key));
+  EXPECT_THAT(op.others.woken, ElementsAre(asleep.key, awake.key, run.key));
   EXPECT_FALSE(op.released);
   EXPECT_EQ(row(asleep.key).wake_ms, 5000);
   EXPECT_THAT(inbox_of(store_, asleep.key), ElementsAre("a"));
@@ -1153,7 +1301,7 @@ TEST_P(StoreTest, ARecurredRunGoesOnAsTheNextOne) {
   op = apply(store_, op);
   ASSERT_EQ(op.started.size(), 1U);
   const RunKey next = op.started[0];
-  EXPECT_THAT(op.woken, ElementsAre(next));
+  EXPECT_THAT(op.others.woken, ElementsAre(next));
   EXPECT_EQ(row(run.key).status, RunStatus::kRecurred);
   EXPECT_EQ(row(next).number, 2U);
   EXPECT_EQ(row(next).id, "order-1");
@@ -1220,7 +1368,7 @@ TEST_P(ChildTest, AChildIsStartedWithTheTurnAndTellsItsParentTheEnd) {
   op.ending->for_parent->payload = "result";
   op.ending->for_parent->has_payload = true;
   op = apply(store_, op);
-  EXPECT_THAT(op.woken, ElementsAre(parent.key));
+  EXPECT_THAT(op.others.woken, ElementsAre(parent.key));
   EXPECT_EQ(row(parent.key).wake_ms, 7000);
   const std::vector<Arrival> inbox = value(store_.read_inbox_of(parent.key));
   ASSERT_EQ(inbox.size(), 1U);
@@ -1265,7 +1413,9 @@ TEST_P(ChildTest, TheEndOfTheParentReachesItsChildren) {
   const std::vector<Arrival> inbox = value(store_.read_inbox_of(children[0]));
   ASSERT_EQ(inbox.size(), 1U);
   EXPECT_EQ(inbox[0].kind, number_of(EntryKind::kCancellationRequested));
-  EXPECT_THAT(op.woken, testing::Contains(children[0]));
+  EXPECT_THAT(op.others.woken, testing::Contains(children[0]));
+  EXPECT_THAT(op.others.closed,
+              ElementsAre(children[2], value(store_.find_run("grandchild", std::nullopt))->key));
   EXPECT_THAT(inbox_of(store_, children[1]), IsEmpty());
   EXPECT_EQ(row(children[1]).status, RunStatus::kRunning);
   EXPECT_EQ(row(children[2]).status, RunStatus::kFailed);
@@ -1275,6 +1425,30 @@ TEST_P(ChildTest, TheEndOfTheParentReachesItsChildren) {
   const std::optional<RunRow> nephew = value(store_.find_run("nephew", std::nullopt));
   EXPECT_EQ(nephew->status, RunStatus::kRunning);
   EXPECT_EQ(value(store_.read_inbox_of(nephew->key)).size(), 1U);
+}
+
+TEST_P(ChildTest, WhoeverEndsARunHearsWhatEndedWithItAndWhatWoke) {
+  const RunRow parent = held("parent");
+  const RunRow run = claim(start_children(parent, {child(parent, "run", "1")})[0], worker_).row;
+  const std::vector<RunKey> children =
+      start_children(run, {child(run, "cancelled", "2", ParentClose::kCancel),
+                           child(run, "terminated", "3", ParentClose::kTerminate)});
+  const RunRow doomed = claim(children[1], worker_).row;
+  const std::vector<RunKey> grandchildren =
+      start_children(doomed, {child(doomed, "grandchild", "4", ParentClose::kTerminate)});
+  const Terminate terminated = terminate("run");
+  EXPECT_THAT(terminated.others.closed, ElementsAre(children[1], grandchildren[0]));
+  EXPECT_THAT(terminated.others.woken, ElementsAre(parent.key, children[0]));
+  EXPECT_THAT(terminate("run").others.closed, IsEmpty());
+
+  start_children(parent, {child(parent, "other", "5", ParentClose::kTerminate)});
+  StartRun op;
+  op.run = new_run("parent");
+  op.on_existing = OnExisting::kReplace;
+  op = apply(store_, op);
+  EXPECT_THAT(op.others.closed,
+              ElementsAre(value(store_.find_run("other", std::nullopt))->key, parent.key));
+  EXPECT_THAT(op.others.woken, IsEmpty());
 }
 
 TEST_P(ChildTest, ATerminatedChildTellsItsParent) {
@@ -1300,7 +1474,7 @@ TEST_P(ChildTest, AParentThatIsGoneHearsNothing) {
   op.ending->for_parent = NewArrival{};
   op = apply(store_, op);
   EXPECT_TRUE(op.committed);
-  EXPECT_THAT(op.woken, IsEmpty());
+  EXPECT_THAT(op.others.woken, IsEmpty());
   EXPECT_THAT(inbox_of(store_, parent.key), IsEmpty());
 }
 
@@ -1453,7 +1627,7 @@ TEST_P(StoreTest, AnAttemptIsDueAtTheNearestOfItsLimits) {
   EXPECT_EQ(taken[0].due_ms, kNever);
   EXPECT_EQ(taken[1].due_ms, 3050);
   EXPECT_EQ(taken[2].due_ms, 3010);
-  EXPECT_EQ(taken[3].due_ms, kNever);
+  EXPECT_GE(taken[3].due_ms, kNever - 1);
 }
 
 TEST_P(StoreTest, ATaskEndsWithAnArrival) {
@@ -1547,6 +1721,42 @@ TEST_P(StoreTest, ADelayedTaskIsReadyWhenItIsDue) {
   EXPECT_THAT(take(4999), IsEmpty());
   EXPECT_THAT(ids(take(5000)), ElementsAre("t-1"));
   EXPECT_THAT(ids(take(6000)), ElementsAre("t-2"));
+}
+
+// Those that became ready and were not taken have their time to wait.
+TEST_P(StoreTest, ADelayedTaskThatIsReadyWaitsNoLongerThanItMay) {
+  NewTask limited = task("limited");
+  limited.wait_ms = 500;
+  NewTask ending = task("ending");
+  ending.wait_ms = 500;
+  ending.deadline_ms = 5300;
+  NewTask patient = task("patient");
+  patient.wait_ms = kNever;
+  const RunRow run = with_tasks("order-1", {limited, ending, patient, task("any")});
+  for (const TaskRow& taken : take(3000)) {
+    ChangeTask op = change(taken, TaskState::kDelayed);
+    op.due_ms = 5000;
+    EXPECT_TRUE(apply(store_, op).changed);
+  }
+  EXPECT_THAT(take(5000, 0), IsEmpty());
+  const std::vector<TaskRow> tasks = value(store_.read_tasks(run.key));
+  ASSERT_EQ(tasks.size(), 4U);
+  EXPECT_EQ(tasks[0].state, TaskState::kReady);
+  EXPECT_EQ(tasks[0].wait_ms, 500);
+  EXPECT_EQ(tasks[0].due_ms, 5500);
+  EXPECT_EQ(tasks[1].due_ms, 5300);
+  EXPECT_GE(tasks[2].due_ms, kNever - 1);
+  EXPECT_EQ(tasks[3].due_ms, kNever);
+}
+
+TEST_P(StoreTest, TimeWithoutEndIsNoTimeBeforeNow) {
+  NewTask endless = task("t");
+  endless.attempt_ms = kNever;
+  endless.heartbeat_ms = kNever - 1;
+  with_tasks("order-1", {endless});
+  const std::vector<TaskRow> taken = take(1'700'000'000'000);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_GE(taken[0].due_ms, kNever - 1);
 }
 
 TEST_P(StoreTest, DueTasksAreFoundInAnyState) {

@@ -147,6 +147,7 @@ std::string describe(const TaskRow& task) {
       .add("has_input", task.has_input ? 1 : 0)
       .add("input", task.input)
       .add("options", task.options)
+      .add("wait_ms", task.wait_ms)
       .add("attempt_ms", task.attempt_ms)
       .add("heartbeat_ms", task.heartbeat_ms)
       .add("deadline", task.deadline_ms)

@@ -6,6 +6,9 @@
   "key, owner, epoch, status, goal, wake, number, created, changed, parent, parent_close, " \
   "parent_command, uuid, id, kind, definition, approved, waiting_for"
 #define PAWL_HEAD_COLUMNS "key, status, owner, wake, chain, parent, parent_close, parent_command"
+#define PAWL_BLOCKED_FROM                                             \
+  " FROM pawl_run AS r CROSS JOIN pawl_reason AS w ON w.run = r.key " \
+  "WHERE r.ns = ?1 AND r.kind = ?2 AND r.status = 8 AND r.key > ?3 AND w.blocked_by IS NOT NULL "
 
 namespace pawl::store {
 
@@ -112,6 +115,14 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       next_wake_(connection,
                  "SELECT wake FROM pawl_run WHERE ns = ? AND kind = ? AND wake IS NOT NULL ORDER "
                  "BY wake LIMIT 1"),
+      find_blocked_(connection, "SELECT r.key" PAWL_BLOCKED_FROM
+                                "AND (w.blocked_by <> ?4 OR ?4 = '') ORDER BY r.key LIMIT ?5"),
+      find_own_blocked_(connection,
+                        "SELECT r.key" PAWL_BLOCKED_FROM
+                        "AND w.blocked_by <> ?4 AND r.definition = ?4 ORDER BY r.key LIMIT ?5"),
+      find_needing_(connection,
+                    "SELECT run FROM pawl_reason WHERE ns = ? AND needs = ? AND run > ? AND needs "
+                    "IS NOT NULL ORDER BY run LIMIT ?"),
       read_children_(connection, "SELECT " PAWL_RUN_COLUMNS
                                  " FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT "
                                  "NULL AND status NOT BETWEEN 4 AND 7 ORDER BY key"),
@@ -122,7 +133,11 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       read_tags_(connection,
                  "SELECT name, value FROM pawl_tag WHERE ns = ? AND run = ? ORDER BY name, value"),
       read_reason_(connection, "SELECT reason FROM pawl_reason WHERE run = ? AND ns = ?"),
-      set_reason_(connection, "INSERT OR REPLACE INTO pawl_reason(run, ns, reason) VALUES(?,?,?)"),
+      set_reason_(
+          connection,
+          "INSERT OR REPLACE INTO pawl_reason(run, ns, reason, blocked_by) VALUES(?,?,?,?)"),
+      set_needs_(connection,
+                 "INSERT OR REPLACE INTO pawl_reason(run, ns, reason, needs) VALUES(?,?,'',?)"),
       remove_reason_(connection, "DELETE FROM pawl_reason WHERE run = ?") {}
 
 Result<std::optional<RunRow>> RunTable::read_one(Query& query) {
@@ -320,6 +335,31 @@ Result<std::int64_t> RunTable::next_wake(std::string_view kind) {
   return found ? query.as_integer(0) : kNever;
 }
 
+Result<std::vector<RunKey>> RunTable::find_blocked(const ClaimStuck::Code& code, RunKey after,
+                                                   std::size_t limit) {
+  Query query(code.only_own ? find_own_blocked_ : find_blocked_);
+  query.integer(ns_).text(code.kind).integer(after).text(code.definition);
+  return read_keys(query.integer(static_cast<std::int64_t>(limit)));
+}
+
+Result<std::vector<RunKey>> RunTable::find_needing(std::string_view activity, RunKey after,
+                                                   std::size_t limit) {
+  Query query(find_needing_);
+  query.integer(ns_).text(activity).integer(after);
+  return read_keys(query.integer(static_cast<std::int64_t>(limit)));
+}
+
+Result<std::vector<RunKey>> RunTable::read_keys(Query& query) {
+  std::vector<RunKey> keys;
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return keys;
+    }
+    keys.push_back(query.as_integer(0));
+  }
+}
+
 Result<std::vector<RunRow>> RunTable::read_children(RunKey run) {
   std::vector<RunRow> children;
   Query query(read_children_);
@@ -371,8 +411,15 @@ Result<std::string> RunTable::read_reason(RunKey run) {
   return found ? query.as_string(0) : std::string();
 }
 
-Result<void> RunTable::set_reason(RunKey run, std::string_view reason) {
-  return Query(set_reason_).integer(run).integer(ns_).text(reason).run();
+Result<void> RunTable::set_reason(RunKey run, std::string_view reason,
+                                  const std::optional<std::string>& blocked_by) {
+  Query query(set_reason_);
+  query.integer(run).integer(ns_).text(reason);
+  return (blocked_by.has_value() ? query.text(*blocked_by) : query.null()).run();
+}
+
+Result<void> RunTable::set_needs(RunKey run, std::string_view activity) {
+  return Query(set_needs_).integer(run).integer(ns_).text(activity).run();
 }
 
 Result<void> RunTable::remove_reason(RunKey run) {

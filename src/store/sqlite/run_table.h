@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "store/rows.h"
 #include "store/sqlite/connection.h"
+#include "store/store.h"
 
 namespace pawl::store {
 
@@ -74,6 +75,12 @@ class RunTable {
                                                                 std::int64_t now_ms,
                                                                 std::size_t limit);
   Result<std::int64_t> next_wake(std::string_view kind);
+  // Up to `limit` blocked ones behind `after` that ClaimStuck is for, in order of key.
+  Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
+                                           std::size_t limit);
+  // The same for those that need an activity.
+  Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
+                                           std::size_t limit);
   // Open ones.
   Result<std::vector<RunRow>> read_children(RunKey run);
   Result<std::vector<RunHead>> read_child_heads(RunKey run);
@@ -81,10 +88,13 @@ class RunTable {
   Result<std::string> read_input(RunKey run);
   Result<std::vector<Tag>> read_tags(RunKey run);
   Result<std::string> read_reason(RunKey run);
-  Result<void> set_reason(RunKey run, std::string_view reason);
+  Result<void> set_reason(RunKey run, std::string_view reason,
+                          const std::optional<std::string>& blocked_by);
+  Result<void> set_needs(RunKey run, std::string_view activity);
   Result<void> remove_reason(RunKey run);
 
  private:
+  static Result<std::vector<RunKey>> read_keys(Query& query);
   Result<std::optional<RunRow>> read_one(Query& query);
   Result<std::optional<RunHead>> read_next_head(Query& query);
   Error missing(RunKey run) const;
@@ -110,12 +120,16 @@ class RunTable {
   Statement free_;
   Statement find_due_;
   Statement next_wake_;
+  Statement find_blocked_;
+  Statement find_own_blocked_;
+  Statement find_needing_;
   Statement read_children_;
   Statement read_child_heads_;
   Statement read_input_;
   Statement read_tags_;
   Statement read_reason_;
   Statement set_reason_;
+  Statement set_needs_;
   Statement remove_reason_;
 };
 

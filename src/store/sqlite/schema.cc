@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -204,7 +205,25 @@ CREATE TABLE pawl_worker(
 ) STRICT;
 )sql";
 
-constexpr std::array kSteps = {kStep1};
+// pawl_reason: `blocked_by` is the fingerprint of the code that has blocked the run, '' if that is
+// unknown, NULL if another code would not help. Of those blocked before, it is unknown.
+constexpr const char* kStep2 = R"sql(
+ALTER TABLE pawl_reason ADD blocked_by TEXT;
+UPDATE pawl_reason SET blocked_by = ''
+  WHERE run IN (SELECT key FROM pawl_run WHERE status = 8);
+CREATE INDEX pawl_run_blocked ON pawl_run(ns, kind) WHERE status = 8;
+)sql";
+
+constexpr const char* kStep3 = "ALTER TABLE pawl_task ADD wait_ms INTEGER";
+
+// pawl_reason: `needs` is the activity that a compensating run waits for and that whoever had it
+// does not have.
+constexpr const char* kStep4 = R"sql(
+ALTER TABLE pawl_reason ADD needs TEXT;
+CREATE INDEX pawl_reason_needs ON pawl_reason(ns, needs) WHERE needs IS NOT NULL;
+)sql";
+
+constexpr std::array kSteps = {kStep1, kStep2, kStep3, kStep4};
 
 Error unusable(const Connection& connection, const std::string& what) {
   return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);
@@ -293,7 +312,8 @@ Result<void> enter_wal(Connection& connection, std::int64_t busy_timeout_ms) {
     return {};
   }
   const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+      std::chrono::steady_clock::now() +
+      std::chrono::milliseconds(std::clamp<std::int64_t>(busy_timeout_ms, 0, 0x7fffffff));
   while (true) {
     const Result<bool> entered = is_wal(connection, "PRAGMA journal_mode = WAL");
     if (entered.has_value()) {

@@ -28,6 +28,7 @@ class SizeCheck {
   }
   void check(const Claim&) {}
   void check(const ClaimDue&) {}
+  void check(const ClaimStuck&) {}
   void check(const Resume&) {}
   void check(const TakeTasks&) {}
   void check(const Heartbeat&) {}
@@ -53,9 +54,9 @@ class SizeCheck {
     for (const std::string& promise : turn.promises) {
       name(promise);
     }
-    if (turn.definition.has_value()) {
-      name(*turn.definition);
-    }
+    name(turn.definition.value_or(""));
+    name(turn.blocked_by.value_or(""));
+    name(turn.needs);
     if (turn.ending.has_value()) {
       check(*turn.ending);
     }

@@ -4,10 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/moment.h"
+
 #define PAWL_TASK_COLUMNS                                                                    \
   "t.key, t.run, r.id, t.state, t.priority, t.attempt, t.owner, t.due, t.deadline, "         \
   "t.attempt_ms, t.heartbeat_ms, t.created, t.started, t.cancelled, t.id, t.queue, t.type, " \
-  "t.options, t.last_error, t.details, t.input"
+  "t.options, t.last_error, t.details, t.input, t.wait_ms"
 #define PAWL_TASK_FROM " FROM pawl_task AS t JOIN pawl_run AS r ON r.key = t.run "
 
 namespace pawl::store {
@@ -36,6 +38,7 @@ enum Column : int {
   kLastError,
   kDetails,
   kInput,
+  kWaitMs,
 };
 
 TaskRow read_row(const Query& query) {
@@ -62,6 +65,7 @@ TaskRow read_row(const Query& query) {
   row.details = query.as_string(kDetails);
   row.has_input = !query.is_null(kInput);
   row.input = query.as_string(kInput);
+  row.wait_ms = query.as_integer(kWaitMs);
   return row;
 }
 
@@ -78,7 +82,7 @@ Result<std::vector<TaskRow>> read_all(Query& query) {
 
 // The moment `span_ms` from now; kNever if there is no limit.
 std::int64_t after(std::int64_t now_ms, std::int64_t span_ms) {
-  return span_ms <= 0 || span_ms > kNever - now_ms ? kNever : now_ms + span_ms;
+  return span_ms <= 0 ? kNever : add_ms(now_ms, span_ms);
 }
 
 }  // namespace
@@ -88,17 +92,20 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
       ns_(ns),
       insert_(connection,
               "INSERT OR IGNORE INTO pawl_task(ns, run, state, priority, attempt, due, deadline, "
-              "attempt_ms, heartbeat_ms, created, id, queue, type, options, input) "
-              "VALUES(?,?,?,?,0,?,?,?,?,?,?,?,?,?,?)"),
+              "wait_ms, attempt_ms, heartbeat_ms, created, id, queue, type, options, input) "
+              "VALUES(?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?)"),
       remove_waiting_(connection,
                       "DELETE FROM pawl_task WHERE ns = ? AND run = ? AND id IS ? AND state <> 2"),
       tell_running_(connection,
                     "UPDATE pawl_task SET cancelled = 1 WHERE ns = ? AND run = ? AND id IS ?"),
       remove_(connection, "DELETE FROM pawl_task WHERE key = ?"),
       remove_all_(connection, "DELETE FROM pawl_task WHERE ns = ? AND run = ?"),
+      // ?5: as long as they can wait, counted from now. A sum that is too large for an integer
+      // would be none for SQLite.
       promote_(connection,
-               "UPDATE pawl_task SET state = 0, due = deadline "
-               "WHERE ns = ? AND queue = ? AND type = ? AND state = 1 AND due <= ?"),
+               "UPDATE pawl_task SET state = 0, due = CASE WHEN wait_ms > 0 THEN "
+               "min(coalesce(deadline, ?4 + ?5), ?4 + min(wait_ms, ?5)) ELSE deadline END "
+               "WHERE ns = ?1 AND queue = ?2 AND type = ?3 AND state = 1 AND due <= ?4"),
       find_ready_(connection,
                   "SELECT priority, key FROM pawl_task WHERE ns = ? AND queue = ? AND type = ? AND "
                   "state = 0 ORDER BY priority DESC, key LIMIT ?"),
@@ -130,6 +137,7 @@ Result<void> TaskTable::add(RunKey run, const NewTask& task, std::int64_t now_ms
       .integer(task.priority)
       .moment(task.due_ms)
       .moment(task.deadline_ms)
+      .integer_or_null(task.wait_ms)
       .integer_or_null(task.attempt_ms)
       .integer_or_null(task.heartbeat_ms)
       .integer(now_ms)
@@ -205,7 +213,9 @@ Result<std::vector<TaskRow>> TaskTable::take(std::string_view queue,
                                              std::span<const std::string> types, WorkerKey worker,
                                              std::size_t limit, std::int64_t now_ms) {
   for (const std::string& type : types) {
-    PAWL_TRY(Query(promote_).integer(ns_).text(queue).text(type).integer(now_ms).run());
+    Query promote(promote_);
+    promote.integer(ns_).text(queue).text(type).integer(now_ms);
+    PAWL_TRY(promote.integer(add_ms(now_ms, kNever) - now_ms).run());
   }
   PAWL_TRY_ASSIGN(const std::vector<Candidate> candidates, find_ready(queue, types, limit));
   std::vector<TaskRow> taken;

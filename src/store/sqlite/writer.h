@@ -57,12 +57,15 @@ class Writer {
   Result<void> run(StartRun& op);
   Result<void> run(Claim& op);
   Result<void> run(ClaimDue& op);
+  Result<void> run(ClaimStuck& op);
   Result<void> run(Resume& op);
   Result<void> run(Terminate& op);
   Result<void> run(Heartbeat& op);
   Result<void> start_new(StartRun& op, std::uint32_t number);
   Result<void> signal_started(StartRun& op);
   Result<void> take(Claim& op, RunRow row);
+  // Adds a claim of a run that can be claimed.
+  Result<void> take(std::vector<Claim>& claims, RunKey run, WorkerKey worker, std::int64_t now_ms);
   Result<std::optional<RunHead>> find_target(RunKey run, std::string_view run_id);
   Result<bool> is_known(WorkerKey worker);
 
@@ -71,15 +74,15 @@ class Writer {
     RunStatus status{};
     const NewArrival* for_parent = nullptr;
     std::int64_t now_ms = 0;
-    std::vector<RunKey>* woken = nullptr;  // If set: gets runs that have something to do by it.
   };
   // Ends a run that is open, and does to its children what they are to suffer.
-  Result<void> end_run(const RunHead& run, const End& end);
-  Result<void> close(const RunHead& run, const End& end);
+  Result<void> end_run(const RunHead& run, const End& end, Touched& others);
+  Result<void> close(const RunHead& run, const End& end, Touched& others);
   // Returns those to be terminated.
-  Result<std::vector<RunHead>> leave_children(const RunHead& run, const End& end);
+  Result<std::vector<RunHead>> leave_children(const RunHead& run, std::int64_t now_ms,
+                                              Touched& others);
   Result<void> terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
-                         std::vector<RunKey>* woken);
+                         Touched& others);
   Result<void> append_failure(RunKey run, std::string_view payload, std::int64_t now_ms);
 
   // writer_inbox.cc

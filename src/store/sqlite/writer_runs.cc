@@ -38,6 +38,7 @@ Result<std::optional<RunHead>> Writer::find_target(RunKey run, std::string_view 
 
 Result<void> Writer::run(StartRun& op) {
   op.arrival = 0;
+  op.others = {};
   PAWL_TRY_ASSIGN(std::optional<RunRow> existing, runs_.find_newest(op.run.id));
   if (!existing.has_value()) {
     return start_new(op, 1);
@@ -45,7 +46,8 @@ Result<void> Writer::run(StartRun& op) {
   if (op.on_existing == OnExisting::kReplace) {
     if (!is_closed(existing->status)) {
       PAWL_TRY_ASSIGN(const RunHead head, runs_.get_head(existing->key));
-      PAWL_TRY(terminate(head, kReplaced, op.now_ms, nullptr));
+      PAWL_TRY(terminate(head, kReplaced, op.now_ms, op.others));
+      op.others.closed.push_back(head.key);
     }
     return start_new(op, existing->number + 1);
   }
@@ -80,8 +82,11 @@ Result<void> Writer::signal_started(StartRun& op) {
   return {};
 }
 
-// `row` can be claimed.
+// `row` can be claimed, or is blocked.
 Result<void> Writer::take(Claim& op, RunRow row) {
+  if (row.status == RunStatus::kBlocked || row.status == RunStatus::kCompensating) {
+    PAWL_TRY(runs_.remove_reason(op.run));
+  }
   PAWL_TRY(runs_.claim(row, op.worker, op.now_ms));
   PAWL_TRY_ASSIGN(op.inbox, inbox_.read(op.run));
   op.row = std::move(row);
@@ -124,12 +129,42 @@ Result<void> Writer::run(ClaimDue& op) {
   due.resize(std::min(due.size(), op.limit));
   op.claims.reserve(due.size());
   for (const auto& [wake_ms, key] : due) {
-    PAWL_TRY_ASSIGN(RunRow row, runs_.get(key));
-    Claim& claim = op.claims.emplace_back();
-    claim.run = key;
-    claim.worker = op.worker;
-    claim.now_ms = op.now_ms;
-    PAWL_TRY(take(claim, std::move(row)));
+    PAWL_TRY(take(op.claims, key, op.worker, op.now_ms));
+  }
+  return {};
+}
+
+Result<void> Writer::take(std::vector<Claim>& claims, RunKey run, WorkerKey worker,
+                          std::int64_t now_ms) {
+  PAWL_TRY_ASSIGN(RunRow row, runs_.get(run));
+  Claim& claim = claims.emplace_back();
+  claim.run = run;
+  claim.worker = worker;
+  claim.now_ms = now_ms;
+  return take(claim, std::move(row));
+}
+
+Result<void> Writer::run(ClaimStuck& op) {
+  op.claims.clear();
+  PAWL_TRY_ASSIGN(op.known, is_known(op.worker));
+  if (!op.known) {
+    return {};
+  }
+  std::set<RunKey> found;
+  for (const ClaimStuck::Code& code : op.codes) {
+    PAWL_TRY_ASSIGN(const std::vector<RunKey> blocked,
+                    runs_.find_blocked(code, op.after, op.limit));
+    found.insert(blocked.begin(), blocked.end());
+  }
+  for (const std::string& activity : op.activities) {
+    PAWL_TRY_ASSIGN(const std::vector<RunKey> needing,
+                    runs_.find_needing(activity, op.after, op.limit));
+    found.insert(needing.begin(), needing.end());
+  }
+  for (const RunKey run : found) {
+    if (op.claims.size() < op.limit) {
+      PAWL_TRY(take(op.claims, run, op.worker, op.now_ms));
+    }
   }
   return {};
 }
@@ -156,6 +191,7 @@ Result<void> Writer::run(Resume& op) {
 
 Result<void> Writer::run(Terminate& op) {
   op.target = 0;
+  op.others = {};
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
   if (!head.has_value()) {
     op.outcome = SendOutcome::kNoRun;
@@ -163,7 +199,7 @@ Result<void> Writer::run(Terminate& op) {
   }
   op.target = head->key;
   op.outcome = is_closed(head->status) ? SendOutcome::kClosed : SendOutcome::kSent;
-  return op.outcome == SendOutcome::kSent ? terminate(*head, op.payload, op.now_ms, nullptr)
+  return op.outcome == SendOutcome::kSent ? terminate(*head, op.payload, op.now_ms, op.others)
                                           : Result<void>();
 }
 
@@ -185,33 +221,34 @@ Result<void> Writer::append_failure(RunKey run, std::string_view payload, std::i
 }
 
 Result<void> Writer::terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
-                               std::vector<RunKey>* woken) {
+                               Touched& others) {
   PAWL_TRY(append_failure(run.key, payload, now_ms));
   NewArrival for_parent;
   for_parent.kind = static_cast<std::uint8_t>(replay::EntryKind::kChildWorkflowFailed);
   for_parent.has_payload = true;
   for_parent.payload = payload;
-  return end_run(run, {RunStatus::kFailed, &for_parent, now_ms, woken});
+  return end_run(run, {RunStatus::kFailed, &for_parent, now_ms}, others);
 }
 
 // Descendants wait in a list: there may be more generations than the stack could take.
-Result<void> Writer::end_run(const RunHead& run, const End& end) {
-  PAWL_TRY(close(run, end));
-  PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end));
+Result<void> Writer::end_run(const RunHead& run, const End& end, Touched& others) {
+  PAWL_TRY(close(run, end, others));
+  PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end.now_ms, others));
   std::reverse(doomed.begin(), doomed.end());  // The last is taken first.
-  const End by_parent{RunStatus::kFailed, nullptr, end.now_ms, end.woken};
+  const End by_parent{RunStatus::kFailed, nullptr, end.now_ms};
   while (!doomed.empty()) {
     const RunHead child = std::move(doomed.back());
     doomed.pop_back();
     PAWL_TRY(append_failure(child.key, kParentEnded, end.now_ms));
-    PAWL_TRY(close(child, by_parent));
-    PAWL_TRY_ASSIGN(const std::vector<RunHead> more, leave_children(child, by_parent));
+    PAWL_TRY(close(child, by_parent, others));
+    others.closed.push_back(child.key);
+    PAWL_TRY_ASSIGN(const std::vector<RunHead> more, leave_children(child, end.now_ms, others));
     doomed.insert(doomed.end(), more.rbegin(), more.rend());
   }
   return {};
 }
 
-Result<void> Writer::close(const RunHead& run, const End& end) {
+Result<void> Writer::close(const RunHead& run, const End& end, Touched& others) {
   concerns_others_ = true;
   PAWL_TRY(runs_.close(run.key, end.status, end.now_ms));
   PAWL_TRY(runs_.remove_reason(run.key));
@@ -232,13 +269,12 @@ Result<void> Writer::close(const RunHead& run, const End& end) {
   NewArrival arrival = *end.for_parent;
   arrival.id = run.parent.command;
   PAWL_TRY(deliver(*parent, arrival, end.now_ms));
-  if (end.woken != nullptr) {
-    end.woken->push_back(parent->key);
-  }
+  others.woken.push_back(parent->key);
   return {};
 }
 
-Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, const End& end) {
+Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, std::int64_t now_ms,
+                                                    Touched& others) {
   std::vector<RunHead> doomed;
   PAWL_TRY_ASSIGN(const std::vector<RunHead> children, runs_.read_child_heads(run.key));
   for (const RunHead& child : children) {
@@ -247,10 +283,8 @@ Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, const En
     } else if (child.parent.close == ParentClose::kCancel) {
       NewArrival cancel;
       cancel.kind = static_cast<std::uint8_t>(replay::EntryKind::kCancellationRequested);
-      PAWL_TRY(deliver(child, cancel, end.now_ms));
-      if (end.woken != nullptr) {
-        end.woken->push_back(child.key);
-      }
+      PAWL_TRY(deliver(child, cancel, now_ms));
+      others.woken.push_back(child.key);
     }
   }
   return doomed;

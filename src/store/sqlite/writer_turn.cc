@@ -35,7 +35,7 @@ Result<void> Writer::run(CommitTurn& turn) {
   turn.arrival_keys.clear();
   turn.bounced.clear();
   turn.started.clear();
-  turn.woken.clear();
+  turn.others = {};
   PAWL_TRY_ASSIGN(const std::optional<Lease> lease, runs_.find_lease(turn.run));
   if (!lease.has_value() || turn.worker == 0 || lease->owner != turn.worker ||
       lease->epoch != turn.epoch) {
@@ -188,7 +188,7 @@ Result<void> Writer::start_child(CommitTurn& turn, const NewRun& child) {
   PAWL_TRY_ASSIGN(const RunRow row, runs_.add(child, 1, 0, 0, turn.now_ms));
   concern_others_than(0);
   turn.started.push_back(row.key);
-  turn.woken.push_back(row.key);
+  turn.others.woken.push_back(row.key);
   return {};
 }
 
@@ -200,7 +200,7 @@ Result<void> Writer::send_outgoing(CommitTurn& turn) {
     }
     PAWL_TRY_ASSIGN(const Sent sent, send(*target, outgoing.arrival, outgoing.dedupe, turn.now_ms));
     if (sent.outcome == SendOutcome::kSent) {
-      turn.woken.push_back(target->key);
+      turn.others.woken.push_back(target->key);
     }
   }
   return {};
@@ -226,8 +226,9 @@ Result<void> Writer::end(CommitTurn& turn, const Ending& ending) {
   }
   const NewArrival* const for_parent =
       ending.for_parent.has_value() ? &*ending.for_parent : nullptr;
-  PAWL_TRY(end_run(run, {ending.status, for_parent, turn.now_ms, &turn.woken}));
-  return turn.reason.empty() ? Result<void>() : runs_.set_reason(turn.run, turn.reason);
+  PAWL_TRY(end_run(run, {ending.status, for_parent, turn.now_ms}, turn.others));
+  return turn.reason.empty() ? Result<void>()
+                             : runs_.set_reason(turn.run, turn.reason, std::nullopt);
 }
 
 // The workflow function has ended: nothing that it asked for will be looked at any more.
@@ -257,7 +258,7 @@ Result<void> Writer::recur(CommitTurn& turn, const Ending& ending, const RunHead
   }
   PAWL_TRY(inbox_.move_free_ones(run.key, started.key));
   turn.started.push_back(started.key);
-  turn.woken.push_back(started.key);
+  turn.others.woken.push_back(started.key);
   return {};
 }
 
@@ -266,9 +267,13 @@ Result<void> Writer::release(CommitTurn& turn) {
   std::int64_t wake_ms = kNever;
   if (turn.status == RunStatus::kBlocked) {
     concerns_others_ = true;
-    PAWL_TRY(runs_.set_reason(turn.run, turn.reason));
+    PAWL_TRY(runs_.set_reason(turn.run, turn.reason, turn.blocked_by));
   } else if (turn.status == RunStatus::kCompensating) {
     wake_ms = turn.wake_ms;  // Nothing can be delivered to it any more.
+    if (!turn.needs.empty()) {
+      concerns_others_ = true;
+      PAWL_TRY(runs_.set_needs(turn.run, turn.needs));
+    }
   } else {
     PAWL_TRY_ASSIGN(const std::int64_t first_due_ms, inbox_.first_due(turn.run));
     if (first_due_ms <= turn.now_ms) {

@@ -1,0 +1,86 @@
+// The engine, part five: runs that others could not go on with, and that this process may be able
+// to. What other code has blocked is tried once by every engine that starts; after that, only runs
+// that were recorded under the definition that is here: those cannot come back blocked by this code
+// for the same reason, so two workers of different code never pass a run to and fro. The same holds
+// for runs that need an activity to go on with their compensations, and find it here.
+#include <algorithm>
+
+#include "engine/engine_impl.h"
+
+namespace pawl::engine {
+
+void EngineImpl::look_for_stuck() {
+  if (!started_ || stopping_) {
+    return;
+  }
+  if (stuck_after_) {
+    look_for_stuck_again_ = true;
+    return;
+  }
+  stuck_after_ = 0;
+  claim_stuck();
+}
+
+// The next part of the search, if one is going on and there is room for what it finds.
+void EngineImpl::claim_stuck() {
+  if (!stuck_after_ || is_claiming_stuck_ || is_registering_ || stopping_) {
+    return;
+  }
+  const std::size_t limit = std::min(kClaimLimit, free_places());
+  if (limit == 0) {
+    return;  // When some have been given back.
+  }
+  store::ClaimStuck stuck;
+  for (const auto& [kind, definition] : definitions_) {
+    const bool only_own = has_tried_all_ || definition.on_change == OnChange::kRefuse;
+    if (!only_own || !definition.fingerprint.empty()) {
+      stuck.codes.push_back({kind, definition.fingerprint, only_own});
+    }
+  }
+  stuck.activities = activity_names_;
+  if (stuck.codes.empty() && stuck.activities.empty()) {
+    end_stuck_search();
+    return;
+  }
+  is_claiming_stuck_ = true;
+  beat();
+  stuck.after = *stuck_after_;
+  stuck.worker = worker_;
+  stuck.limit = limit;
+  stuck.now_ms = env_->now_ms();
+  coming_ += limit;
+  submit<store::ClaimStuck>(std::move(stuck), [this](Result<void> result, store::ClaimStuck& done) {
+    coming_ -= done.limit;
+    if (!result) {
+      report(result.error(), "looking for runs that were blocked");
+      delayed_.push_back({back_off(), [this] {
+                            is_claiming_stuck_ = false;
+                            claim_stuck();
+                          }});
+      set_alarm();
+      use_places();
+      return;
+    }
+    for (store::Claim& claim : done.claims) {
+      stuck_after_ = claim.run;
+      take_over(claim);
+    }
+    is_claiming_stuck_ = false;
+    if (!done.known && done.worker == worker_) {
+      declared_dead();
+    } else if (done.known && done.claims.size() < done.limit) {
+      end_stuck_search();
+    }
+    use_places();
+  });
+}
+
+void EngineImpl::end_stuck_search() {
+  stuck_after_.reset();
+  has_tried_all_ = true;
+  if (std::exchange(look_for_stuck_again_, false)) {
+    look_for_stuck();
+  }
+}
+
+}  // namespace pawl::engine

@@ -1,0 +1,206 @@
+// Code that changes under running workflows: what blocks a run, and what lets it go on.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node.h"
+#include "step_program.h"
+#include "store/sqlite/connection.h"
+
+namespace pawl::engine {
+namespace {
+
+using replay::CommandKind;
+using store::RunStatus;
+using testing::ElementsAre;
+
+ActivityOutcome yes(ActivityAttempt& /*attempt*/) { return {true, "1", {}}; }
+
+Definition code(std::string fingerprint, std::vector<Step> steps,
+                OnChange on_change = OnChange::kVerify) {
+  Definition definition = step_workflow("w", std::move(steps));
+  definition.fingerprint = std::move(fingerprint);
+  definition.on_change = on_change;
+  return definition;
+}
+
+// What the runs were started with, and what agrees with that.
+Definition good(std::string fingerprint, OnChange on_change = OnChange::kVerify) {
+  return code(std::move(fingerprint),
+              {run_step("a", yes), plain_step(CommandKind::kSignal, "go"), run_step("b", yes)},
+              on_change);
+}
+
+// What does not.
+Definition bad(std::string fingerprint, OnChange on_change = OnChange::kVerify) {
+  return code(std::move(fingerprint),
+              {plain_step(CommandKind::kTimer, "", 1000), run_step("b", yes)}, on_change);
+}
+
+class Deploys : public testing::Test {
+ protected:
+  // Runs that wait under this code.
+  void start_under(const Definition& definition, const std::vector<std::string>& ids = {"r"}) {
+    Node node(disk_, env_, {definition});
+    for (const std::string& id : ids) {
+      node.start("w", id);
+    }
+    env_->run_ready();
+    for (const std::string& id : ids) {
+      ASSERT_EQ(node.row(id).status, RunStatus::kWaiting);
+    }
+  }
+  // What becomes of the run when a process with this code starts, and is sent a signal.
+  store::RunRow deploy(const Definition& definition, bool sends_signal = false,
+                       EngineOptions options = {}) {
+    Node node(disk_, env_, {definition}, {}, std::move(options));
+    const auto batches = node.count_batches();
+    env_->run_ready();
+    if (sends_signal) {
+      node.signal("r", "go");
+      env_->run_ready();
+    }
+    EXPECT_LT(*batches, 50);
+    return node.row("r");
+  }
+  store::RunRow block_under(const Definition& definition) {
+    const store::RunRow row = deploy(definition, true);
+    EXPECT_EQ(row.status, RunStatus::kBlocked);
+    return row;
+  }
+
+  Disk disk_;
+  std::shared_ptr<SimEnvironment> env_ = sim();
+};
+
+TEST_F(Deploys, AFixedOneLetsABlockedRunGoOn) {
+  start_under(good("1"));
+  block_under(bad("2"));
+  EXPECT_EQ(deploy(good("3")).status, RunStatus::kCompleted);
+}
+
+TEST_F(Deploys, ARunStaysBlockedUnderTheCodeThatBlockedIt) {
+  start_under(good("1"));
+  const store::RunRow row = block_under(bad("2"));
+  EXPECT_EQ(deploy(bad("2")).epoch, row.epoch);
+  // Another one that is no better tries once.
+  EXPECT_EQ(deploy(bad("3")).epoch, row.epoch + 1);
+  EXPECT_EQ(deploy(bad("3")).epoch, row.epoch + 1);
+  EXPECT_EQ(deploy(good("1")).status, RunStatus::kCompleted);
+}
+
+TEST_F(Deploys, CodeThatIsNotKnownIsTriedOnceByEveryProcess) {
+  const std::vector<std::string> ids = {"r", "s", "t"};
+  start_under(good(""), ids);
+  {
+    Node node(disk_, env_, {bad("")});
+    env_->run_ready();
+    for (const std::string& id : ids) {
+      node.signal(id, "go");
+    }
+    env_->run_ready();
+  }
+  EngineOptions one_by_one;
+  one_by_one.runs_at_once = 1;
+  const std::int64_t epoch = deploy(bad(""), false, one_by_one).epoch;
+  EXPECT_EQ(deploy(bad(""), false, one_by_one).epoch, epoch + 1);
+  Node node(disk_, env_, {good("")}, {}, one_by_one);
+  env_->run_ready();
+  for (const std::string& id : ids) {
+    EXPECT_EQ(node.row(id).status, RunStatus::kCompleted);
+  }
+}
+
+TEST_F(Deploys, WhoRefusesGoesOnOnlyUnderTheDefinitionOfTheRun) {
+  start_under(good("1", OnChange::kRefuse));
+  const store::RunRow row = block_under(good("2", OnChange::kRefuse));
+  EXPECT_EQ(deploy(good("3", OnChange::kRefuse)).epoch, row.epoch);
+  const store::RunRow rolled_back = deploy(good("1", OnChange::kRefuse));
+  EXPECT_EQ(rolled_back.status, RunStatus::kCompleted);
+  EXPECT_EQ(rolled_back.definition, "1");
+}
+
+TEST_F(Deploys, APersonMayLetARefusedRunGoOn) {
+  start_under(good("1", OnChange::kRefuse));
+  block_under(good("2", OnChange::kRefuse));
+  Node node(disk_, env_, {good("2", OnChange::kRefuse)});
+  node.resume("r");
+  env_->run_ready();
+  EXPECT_EQ(node.row("r").status, RunStatus::kCompleted);
+}
+
+TEST_F(Deploys, DoNotHelpADamagedLog) {
+  start_under(good("1"));
+  {
+    const auto connection = store::Connection::open({disk_.path(), "", 0, /*may_create=*/false});
+    PAWL_CHECK(connection.has_value());
+    PAWL_CHECK((*connection)->execute("UPDATE pawl_log SET location = 'nonsense'").has_value());
+  }
+  const store::RunRow row = block_under(good("1"));
+  EXPECT_EQ(deploy(good("2")).epoch, row.epoch);
+  EXPECT_EQ(deploy(good("")).epoch, row.epoch);
+}
+
+TEST_F(Deploys, MayHelpATurnThatCannotBeWritten) {
+  start_under(good("1"));
+  {
+    Node node(disk_, env_, {good("1")});
+    int refused = 0;
+    node.store->before_apply = [&refused](std::span<store::Op> ops) -> Result<void> {
+      const bool any = std::any_of(ops.begin(), ops.end(), [](const store::Op& op) {
+        const auto* turn = std::get_if<store::CommitTurn>(&op);
+        return turn != nullptr && !turn->entries.empty();
+      });
+      refused += any ? 1 : 0;
+      return any && refused < 100 ? make_error(ErrorCode::kLimitExceeded, "too large")
+                                  : Result<void>();
+    };
+    node.signal("r", "go");
+    env_->run_ready();
+    EXPECT_EQ(node.row("r").status, RunStatus::kBlocked);
+    EXPECT_EQ(refused, 1);
+  }
+  const std::int64_t epoch = deploy(good("1")).epoch;
+  EXPECT_EQ(deploy(good("1")).epoch, epoch);
+  EXPECT_EQ(deploy(good("2")).status, RunStatus::kCompleted);
+}
+
+// --- Two at a time ---
+
+TEST_F(Deploys, TwoThatAreBothWrongDoNotPassARunToAndFro) {
+  start_under(good("1"));
+  Node first(disk_, sim(2), {bad("2")});
+  first.signal("r", "go");
+  first.env->run_ready();
+  ASSERT_EQ(first.row("r").status, RunStatus::kBlocked);
+  Node second(disk_, sim(3), {bad("3")});
+  const std::int64_t epoch = first.row("r").epoch;
+  for (int i = 0; i < 20; ++i) {
+    first.env->advance(1000);
+    second.env->advance(1000);
+  }
+  EXPECT_EQ(first.row("r").status, RunStatus::kBlocked);
+  EXPECT_EQ(first.row("r").epoch, epoch + 1);
+}
+
+// The old process is still there and knows the run; the new one breaks it.
+TEST_F(Deploys, WhoseDefinitionARunHasTakesItBack) {
+  for (const OnChange on_change : {OnChange::kVerify, OnChange::kRefuse}) {
+    const std::string id = on_change == OnChange::kVerify ? "r" : "s";
+    start_under(good("1", on_change), {id});
+    Node known(disk_, sim(2), {good("1", on_change)});
+    known.env->run_ready();
+    Node other(disk_, sim(3), {bad("2", on_change)});
+    other.env->run_ready();
+    other.signal(id, "go");
+    other.env->run_ready();
+    ASSERT_EQ(other.row(id).status, RunStatus::kBlocked);
+    known.env->run_ready();
+    EXPECT_EQ(other.row(id).status, RunStatus::kCompleted);
+    other.env->run_ready();
+  }
+}
+
+}  // namespace
+}  // namespace pawl::engine
