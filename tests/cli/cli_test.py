@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Runs the `pawl` command as a user does: exit codes, the last line, usage, and what is refused.
+
+Usage: cli_test.py PATH_TO_PAWL PATH_TO_CLI_RUNS
+"""
+
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PAWL = None
+RUNS = None
+
+GOOD = {"name": "good", "program": [{"return": 1}], "expect": {"outcome": "completed", "result": 1}}
+BAD = {"name": "bad", "program": [{"return": 1}], "expect": {"outcome": "failed"}}
+
+
+def pawl(*arguments, stdout=subprocess.PIPE, cwd=None):
+    """Runs pawl; returns exit code, standard output and standard error."""
+    done = subprocess.run([PAWL, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=stdout, cwd=cwd,
+                          stderr=subprocess.PIPE, text=True, encoding="utf-8", timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Help(unittest.TestCase):
+    def test_help_names_the_subcommands_and_exit_codes(self):
+        for flag in ("--help", "-h"):
+            code, out, err = pawl(flag)
+            self.assertEqual(code, 0)
+            for command in ("conform", "history", "bench"):
+                self.assertIn(command, out)
+            self.assertIn("Exit codes", out)
+            self.assertEqual(err, "")
+
+    def test_help_of_a_subcommand_shows_its_options(self):
+        code, out, _ = pawl("conform", "--help")
+        self.assertEqual(code, 0)
+        self.assertIn("--print", out)
+        self.assertIn("pawl conform conformance/", out)
+
+        code, out, _ = pawl("history", "--help")
+        self.assertEqual(code, 0)
+        for text in ("--store URL", "--number N", "-o,--output", "{text,json}", "pawl history order-17"):
+            self.assertIn(text, out)
+
+    def test_version(self):
+        code, out, _ = pawl("--version")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^pawl \d+\.\d+\.\d+\n$")
+
+
+class Usage(unittest.TestCase):
+    def test_mistakes_are_exit_code_2_with_a_message_and_no_output(self):
+        for arguments in ([], ["conform"], ["no-such-command"], ["conform", "--no-such-flag", "x.json"], ["--x"],
+                          ["history"], ["history", "x"], ["history", "--store", "sqlite:x.db"],
+                          ["history", "x", "--store", "sqlite:x.db", "-o", "xml"],
+                          ["history", "x", "y", "--store", "sqlite:x.db"],
+                          ["history", "x", "--store", "sqlite:x.db", "--number", "0"],
+                          ["history", "x", "--store", "sqlite:x.db", "--number", "99999999999"]):
+            with self.subTest(arguments):
+                code, out, err = pawl(*arguments)
+                self.assertEqual(code, 2)
+                self.assertEqual(out, "")
+                self.assertNotEqual(err.strip(), "")
+
+
+class Conform(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.directory.name)
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def write(self, name, content):
+        path = self.root / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    def conform(self, *arguments):
+        """Runs pawl conform; returns exit code and lines, having checked the last one."""
+        code, out, err = pawl("conform", *arguments)
+        lines = out.splitlines()
+        self.assertTrue(out.endswith("\n"))
+        passed = sum(line.startswith("ok ") for line in lines)
+        failed = sum(line.startswith("FAIL ") for line in lines)
+        self.assertEqual(lines[-1], f"{passed} passed, {failed} failed")
+        self.assertEqual(code, 1 if failed else 0)
+        self.assertEqual(err, "")
+        return code, lines
+
+    def test_success(self):
+        code, lines = self.conform(self.write("good.json", GOOD))
+        self.assertEqual(code, 0)
+        self.assertEqual(lines, ["ok good", "1 passed, 0 failed"])
+
+    def test_one_failure_is_a_failure(self):
+        code, lines = self.conform(self.write("both.json", [GOOD, BAD, GOOD]))
+        self.assertEqual(code, 1)
+        self.assertEqual(lines[0], "ok good")
+        self.assertTrue(lines[1].startswith("FAIL bad: outcome: "))
+        self.assertEqual(lines[3], "2 passed, 1 failed")
+
+    def test_files_and_directories_together(self):
+        (self.root / "below").mkdir()
+        self.write("below/a.json", GOOD)
+        self.write("below/b.json", GOOD)
+        code, lines = self.conform(self.root / "below", self.write("c.json", GOOD))
+        self.assertEqual((code, lines[-1]), (0, "3 passed, 0 failed"))
+
+    def test_what_cannot_be_a_scenario_file(self):
+        (self.root / "empty").mkdir()
+        for path in (self.root / "missing.json", self.root / "empty", "/dev/null", self.write("empty.json", ""),
+                     self.write("noise.json", "{"), self.write("list.json", "[]"), self.write("number.json", "7")):
+            with self.subTest(path):
+                code, lines = self.conform(path)
+                self.assertEqual(code, 1)
+                self.assertEqual(len(lines), 2)
+                self.assertIn(str(path), lines[0])
+
+    def test_print_shows_json_that_can_be_expected(self):
+        scenario = {"name": "n", "program": [{"task": "A", "as": "x"}, {"await": "x"}]}
+        code, out, _ = pawl("conform", "--print", self.write("n.json", scenario))
+        lines = out.splitlines()
+        self.assertEqual(code, 0)
+        self.assertEqual((lines[0], lines[2]), ("ok n", "1 passed, 0 failed"))
+        scenario["expect"] = json.loads(lines[1])
+        self.assertEqual(scenario["expect"]["outcome"], "suspended")
+        self.assertEqual(self.conform(self.write("m.json", scenario))[0], 0)
+
+    def test_names_in_other_languages_come_out_as_they_are(self):
+        scenario = dict(GOOD, name="Äpfel und 梨")
+        path = self.root / "utf8.json"
+        path.write_text(json.dumps(scenario, ensure_ascii=False), encoding="utf-8")
+        self.assertEqual(self.conform(path)[1][0], "ok Äpfel und 梨")
+
+    def test_a_program_that_would_run_for_ever_is_stopped(self):
+        body = [{"now": True, "as": "t"}] * 2000
+        path = self.write("long.json", {"name": "long", "program": [{"loop": body, "times": 1000000}],
+                                        "expect": {"outcome": "completed"}})
+        code, lines = self.conform(path)
+        self.assertEqual(code, 1)
+        self.assertRegex(lines[0], r"^FAIL long: .*long\.json: program\[0\]\.loop.*: the program runs for more than "
+                                   r"\d+ steps$")
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            code, _, _ = pawl("conform", self.write("good.json", GOOD), stdout=full)
+        self.assertEqual(code, 1)
+
+
+class History(unittest.TestCase):
+    """Of a database that an engine is working on."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.path = pathlib.Path(cls.directory.name) / "runs.db"
+        cls.host = subprocess.Popen([RUNS, cls.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if cls.host.stdout.readline() != "ready\n":
+            raise RuntimeError("the runs could not be made")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.host.communicate(timeout=30)
+        cls.directory.cleanup()
+
+    def history(self, run, *arguments, store=None):
+        return pawl("history", f"--store={store or 'sqlite:' + str(self.path)}", *arguments, "--", run)
+
+    def shown(self, run, *arguments):
+        code, out, err = self.history(run, *arguments)
+        self.assertEqual((code, err), (0, ""))
+        return out
+
+    def test_each_status_is_told(self):
+        for run, first in (
+            ("completed", r"completed: completes, completed after .*"),
+            ("failed", r"failed: fails, failed after .*"),
+            ("waiting", r"waiting: waits, waiting for signal go, for .*"),
+            ("cancelled", r"cancelled: waits, cancelled after .*"),
+            ("compensating", r"compensating: compensates, compensating.*undo, for .*"),
+            ("running", r"running: runs, running, for .*"),
+            ("blocked", r"blocked: changes, blocked, for .*"),
+            ("recurring", r"recurring: recurs, completed after .*"),
+        ):
+            with self.subTest(run):
+                out = self.shown(run)
+                self.assertRegex(out.splitlines()[0], f"^{first}$")
+                self.assertRegex(out.splitlines()[1], r"^run [0-9a-f-]{36}, .*started \d{4}-\d\d-\d\d .* UTC$")
+                self.assertRegex(out, r"\ninput \d\d?\n")
+                self.assert_plain(out)
+                result = json.loads(self.shown(run, "-o", "json"))
+                self.assertEqual(result["id"], run)
+                self.assertEqual(result["status"], "completed" if run == "recurring" else run)
+                for name in ("log", "inbox", "tasks", "compensations"):
+                    self.assertIsInstance(result[name], list)
+                self.assertIsInstance(result["startedAt"], int)
+
+    def test_details(self):
+        self.assertIn("{1} Operation(0) double:1 = 42", self.shown("completed"))
+        self.assertIn("failed: std::runtime_error: no\\x1b[31m lamps\\n", self.shown("failed"))
+        self.assertIn("attempt 1 failed: std::runtime_error: the bank is closed", self.shown("compensating"))
+        self.assertIn("cancel request: not needed", self.shown("cancelled"))
+        blocked = self.shown("blocked")
+        self.assertIn("PAWL-1002", blocked)
+        self.assertIn("what to do", blocked)
+        self.assertEqual(json.loads(self.shown("compensating", "-o", "json"))["compensations"],
+                         [{"name": "undo", "state": "open", "attempts": 1}])
+        self.assertIn("PAWL-1002", json.loads(self.shown("blocked", "-o", "json"))["reason"])
+
+    def test_numbers_of_one_id(self):
+        self.assertIn("recurred with 2", self.shown("recurring", "--number", "1"))
+        self.assertIn("number 3 of this id", self.shown("recurring"))
+        code, out, err = self.history("recurring", "--number", "9")
+        self.assertEqual((code, out, err), (1, "", "pawl: there is no run 'recurring' with the number 9\n"))
+
+    def test_hostile_ids(self):
+        for run, text in (("it's \"odd\"; --", "it's \"odd\"; --"), ("two\nlines \x1b[2J", "two\\nlines \\x1b[2J"),
+                          ("梨 %00 ?", "梨 %00 ?"), ("-o", "-o"), ("x" * 2000, "x" * 100 + "…")):
+            with self.subTest(run[:20]):
+                out = self.shown(run)
+                self.assertTrue(out.startswith(text + ": completes, completed"), out[:200])
+                self.assert_plain(out)
+                self.assertEqual(json.loads(self.shown(run, "-o", "json"))["id"], run)
+
+    def test_ids_that_are_not_there(self):
+        for run in ("nothing", "", "' OR 1=1 --", "%", "no\x1b[31m\nred", "y" * 100_000, "completed ", "COMPLETED"):
+            with self.subTest(run[:20]):
+                code, out, err = self.history(run)
+                self.assertEqual((code, out), (1, ""))
+                self.assertTrue(err.startswith("pawl: there is no run '"))
+                self.assertLess(len(err), 600)
+                self.assert_plain(err)
+
+    def assert_plain(self, text):
+        self.assertIsNone(re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text))
+
+    def test_it_only_looks(self):
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "empty.db").write_text("")
+            (root / "text.db").write_text("no database at all\n" * 100)
+            with sqlite3.connect(root / "other.db") as database:
+                database.execute("CREATE TABLE t(a)")
+            before = {path.name: path.read_bytes() for path in root.iterdir()}
+            for store, message in ((f"sqlite:{root}/empty.db", "is empty: no engine has used it yet"),
+                                   (f"sqlite:{root}/text.db", "is not an SQLite database"),
+                                   (f"sqlite:{root}/other.db", "is the database of another program"),
+                                   (f"sqlite:{root}/none.db", "there is no file"),
+                                   (f"sqlite:{root}", "cannot open"),
+                                   (f"sqlite:{root}/text.db/x.db", "there is no file"),
+                                   (f"sqlite:{self.path}?namespace=typo", "has no namespace 'typo'"),
+                                   ("x.db", "it has to begin with 'sqlite:'")):
+                with self.subTest(store):
+                    code, out, err = self.history("x", store=store)
+                    self.assertEqual((code, out), (1, ""))
+                    self.assertIn(message, err)
+            self.assertEqual({path.name: path.read_bytes() for path in root.iterdir()}, before)
+        code, out, err = self.history("completed", store=f"sqlite:{self.path}?namespace=typo")
+        self.assertEqual((code, out), (1, ""))
+
+    def test_a_damaged_file_is_told(self):
+        with tempfile.TemporaryDirectory() as name:
+            copy = pathlib.Path(name) / "copy.db"
+            with sqlite3.connect(self.path) as source, sqlite3.connect(copy) as target:
+                source.backup(target)
+            data = bytearray(copy.read_bytes())
+            data[4096:] = b"\xaa" * (len(data) - 4096)
+            copy.write_bytes(data)
+            code, out, err = self.history("completed", store=f"sqlite:{copy}")
+            self.assertEqual((code, out), (1, ""))
+            self.assertRegex(err, r"^pawl: .*\n$")
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            code, _, _ = pawl("history", "completed", "--store", f"sqlite:{self.path}", stdout=full)
+        self.assertEqual(code, 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    PAWL = os.path.abspath(sys.argv.pop(1))
+    RUNS = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
