@@ -7,11 +7,15 @@ Usage: cli_test.py PATH_TO_PAWL PATH_TO_CLI_RUNS
 import json
 import os
 import pathlib
+import pty
 import re
+import select
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PAWL = None
@@ -49,6 +53,13 @@ class Help(unittest.TestCase):
         for text in ("--store URL", "--number N", "-o,--output", "{text,json}", "pawl history order-17"):
             self.assertIn(text, out)
 
+        code, out, _ = pawl("bench", "--help")
+        self.assertEqual(code, 0)
+        for text in ("--workload", "--concurrency N", "--runs N", "--steps N", "--store URL", "{table,jsonl}", "--quick",
+                     "w1  2,000 runs of 10 steps", "1,000,000", "--runs 1000000", "steps_s", "ratio"):
+            self.assertIn(text, out)
+        self.assertLessEqual(max(map(len, out.splitlines()[-30:])), 100)
+
     def test_version(self):
         code, out, _ = pawl("--version")
         self.assertEqual(code, 0)
@@ -62,7 +73,8 @@ class Usage(unittest.TestCase):
                           ["history", "x", "--store", "sqlite:x.db", "-o", "xml"],
                           ["history", "x", "y", "--store", "sqlite:x.db"],
                           ["history", "x", "--store", "sqlite:x.db", "--number", "0"],
-                          ["history", "x", "--store", "sqlite:x.db", "--number", "99999999999"]):
+                          ["history", "x", "--store", "sqlite:x.db", "--number", "99999999999"],
+                          ["bench", "x"], ["bench", "-o", "json"], ["bench", "--workload"]):
             with self.subTest(arguments):
                 code, out, err = pawl(*arguments)
                 self.assertEqual(code, 2)
@@ -155,6 +167,253 @@ class Conform(unittest.TestCase):
         with open("/dev/full", "w", encoding="utf-8") as full:
             code, _, _ = pawl("conform", self.write("good.json", GOOD), stdout=full)
         self.assertEqual(code, 1)
+
+
+class Directory(unittest.TestCase):
+    """A directory to work in."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.directory.name)
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def names(self):
+        return sorted(path.name for path in self.root.iterdir())
+
+
+SMALL = ("--runs", "8", "--steps", "6", "--concurrency", "4")
+
+
+class Bench(Directory):
+    def bench(self, *arguments):
+        return pawl("bench", *arguments, cwd=self.root)
+
+    def results(self, *arguments):
+        """Runs it with -o jsonl, and checks what every result has."""
+        code, out, err = self.bench(*arguments, "-o", "jsonl")
+        self.assertEqual(err, "")
+        self.assertIn(code, (0, 1))
+        results = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(code, 0 if all(result.get("met", True) for result in results) else 1)
+        for result in results:
+            with self.subTest(result):
+                self.assertRegex(result["workload"], r"^w[1-6]$")
+                self.assertIsInstance(result["variant"], str)
+                self.assertNotEqual(result["variant"], "")
+                self.assertEqual(("steps_s" in result) + ("secs" in result), 1, "one figure, whose unit raw has")
+                figure = result.get("steps_s", result.get("secs"))
+                for value in (figure, result["p50_ms"], result["p99_ms"], result["raw"], result["ratio"]):
+                    self.assertIsInstance(value, (int, float))
+                    self.assertNotIsInstance(value, bool)
+                    self.assertGreater(value, 0)
+                self.assertLessEqual(result["p50_ms"], result["p99_ms"])
+                self.assertAlmostEqual(result["ratio"], figure / result["raw"], delta=0.002 * result["ratio"])
+                for name, value in result.items():
+                    if name not in ("workload", "variant", "bar"):
+                        self.assertIsInstance(value, (int, float))
+        return results
+
+    def test_every_workload_gives_its_results_and_leaves_nothing(self):
+        results = self.results("--workload", "w1,w2,w3,w5,w6", *SMALL)
+        self.assertEqual([result["workload"] for result in results], ["w1", "w2", "w2", "w3", "w5", "w6"])
+        self.assertEqual(results[0]["variant"], "concurrency=4")
+        self.assertEqual(results[1]["variant"], "steps=6")
+        self.assertIn("first_500_ms", results[1])
+        self.assertIn("last_500_ms", results[1])
+        self.assertEqual(results[2]["variant"], "recovery of 3 steps")
+        self.assertEqual(results[2]["recorded"], 3)
+        self.assertEqual(results[2]["doubled"], 0)
+        self.assertEqual(results[3]["variant"], "parallel=6")
+        self.assertEqual(results[5]["lost"], 0)
+        self.assertEqual(results[5]["doubled"], 0)
+        self.assertEqual(self.names(), [])
+
+    def test_sleepers(self):
+        result, = self.results("--workload", "w4", "--runs", "50")
+        self.assertEqual(result["variant"], "sleepers=50")
+        self.assertGreaterEqual(result["secs"], 5)
+        self.assertGreaterEqual(result["raw"], 5)
+        self.assertEqual(result["asleep_at_once"], 50)
+        self.assertGreater(result["bytes_per_sleeper"], 0)
+        self.assertLess(result["idle_cpu_percent"], 50)
+
+    def test_without_a_level_there_is_one_result_for_each(self):
+        results = self.results("--workload", "w1", "--runs", "3", "--steps", "3")
+        self.assertEqual([result["variant"] for result in results],
+                         ["concurrency=1", "concurrency=16", "concurrency=128"])
+
+    def test_the_table_has_the_same_results_for_people(self):
+        code, out, err = self.bench("--workload", "W3, w1", *SMALL)
+        self.assertIn(code, (0, 1))
+        self.assertEqual(err, "")
+        lines = out.splitlines()
+        self.assertEqual(lines[0].split(), ["variant", "steps/s", "secs", "p50", "ms", "p99", "ms", "raw", "ratio"])
+        self.assertRegex(lines[1], r"^w1 +concurrency=4( +[0-9.-]+){6}")
+        self.assertTrue(any(line.startswith("w3   parallel=6") for line in lines))
+        self.assertNotIn("\x1b", out)
+
+    def test_mistakes_are_told_before_anything_is_done(self):
+        for arguments, message in (
+            (["--workload", "w9"], "there is no workload 'w9'; there are w1 to w6"),
+            (["--workload", ""], "there is no workload ''"),
+            (["--workload", "w1,,w2"], "there is no workload ''"),
+            (["--runs", "0"], "a whole number from 1 to"),
+            (["--runs", "-1"], "a whole number from 1 to"),
+            (["--runs", "abc"], "a whole number from 1 to"),
+            (["--runs", "1e3"], "a whole number from 1 to"),
+            (["--runs", ""], "a whole number from 1 to"),
+            (["--steps", "99999999999999999999"], "a whole number from 1 to"),
+            (["--concurrency", "1.5"], "a whole number from 1 to"),
+            (["--runs", "10000000", "--steps", "10000000"], "that is too much"),
+            (["--store", "nonsense"], "it has to begin with 'sqlite:'"),
+            (["--store", "sqlite:"], "the path is empty"),
+            (["--store", "sqlite:x.db?durability=maybe"], "durability is 'power' or 'process'"),
+            (["--store", "sqlite:x.db?colour=red"], "unknown parameter 'colour'"),
+            (["--store", "sqlite:100%.db"], "two hexadecimal digits"),
+        ):
+            with self.subTest(arguments):
+                code, out, err = self.bench(*arguments)
+                self.assertEqual(code, 2)
+                self.assertEqual(out, "")
+                self.assertIn(message, err)
+                self.assertLess(len(err), 400)
+        self.assertEqual(self.names(), [])
+
+    def test_a_place_where_nothing_can_be_made_is_a_failure(self):
+        for url in ("sqlite:no/such/directory/x.db", "sqlite:/proc/x.db", "sqlite:x.db/y.db"):
+            with self.subTest(url):
+                code, out, err = self.bench("--workload", "w3", *SMALL, "--store", url)
+                self.assertEqual(code, 1)
+                self.assertEqual(out, "")
+                self.assertIn("cannot make the directory", err)
+        self.assertEqual(self.names(), [])
+
+    def test_what_is_there_is_left_alone(self):
+        theirs = self.root / "shop.db"
+        with sqlite3.connect(theirs) as database:
+            database.execute("CREATE TABLE t(a)")
+        # Names that a bench could come up with, for files of any kind.
+        others = [self.root / name for name in ("new.db.1", "new.db-wal", "new.db.1-wal", "new.db.raw", "new.db.steps",
+                                                "bench-1.db", "text.db", "empty.db")]
+        for other in others:
+            other.write_text("precious")
+        others[-1].write_text("")
+        (self.root / "link.db").symlink_to("nowhere")
+        before = {path.name: path.read_bytes() for path in [theirs, *others]}
+        for name in ("shop.db", "text.db", "empty.db", "link.db", "."):
+            code, out, err = self.bench("--workload", "w1,w6", *SMALL, "--store", f"sqlite:{name}")
+            self.assertEqual(code, 2)
+            self.assertEqual(out, "")
+            self.assertIn("is there already and is left alone", err)
+        self.results("--workload", "w1,w6", *SMALL, "--store", "sqlite:new.db")
+        self.assertEqual({path.name: path.read_bytes() for path in [theirs, *others]}, before)
+        self.assertEqual(self.names(), sorted([*before, "link.db"]))
+
+    def test_the_store_may_have_parameters_and_an_odd_name(self):
+        odd = self.root / "a b? %41 ü"
+        odd.mkdir()
+        result, again = self.results(
+            "--workload", "w2", *SMALL, "--store", f"sqlite:{self.root}/a b%3F %2541 ü/x.db?durability=process&namespace=shop")
+        self.assertEqual(result["variant"], "steps=6")
+        self.assertEqual(again["doubled"], 0)
+        self.assertEqual(list(odd.iterdir()), [])
+        code, _, err = pawl("bench", "--workload", "w6", *SMALL, cwd=odd)
+        self.assertEqual((code, err), (0, ""))
+
+    def test_a_full_disk_ends_it(self):
+        code, out, err = self.limited("trap '' XFSZ; ulimit -f 400; exec \"$@\"", "--workload", "w1", "--runs", "20000", "-o", "jsonl")
+        self.assertEqual(code, 1, err)
+        self.assertEqual(out, "")
+        self.assertRegex(err, r"^pawl bench: .*\n$")
+        self.assertEqual(self.names(), [])
+
+    def limited(self, script, *arguments):
+        done = subprocess.run(["bash", "-c", script, "bash", PAWL, "bench", *arguments], cwd=self.root, text=True,
+                              capture_output=True, timeout=120, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_a_reader_that_goes_away_ends_it(self):
+        code, _, err = self.limited("\"$@\" | head -1 >/dev/null; exit ${PIPESTATUS[0]}", "--workload", "w1", "--runs", "200",
+                                    "--steps", "2")
+        self.assertIn(code, (0, 1))  # 0: it was quicker than the reader.
+        self.assertIn(err, ("", "pawl bench: the result cannot be written\n"))
+        self.assertEqual(self.names(), [])
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                code, _, err = pawl("bench", "--workload", "w1", *SMALL, stdout=full, cwd=self.root)
+            self.assertEqual((code, err), (1, "pawl bench: the result cannot be written\n"))
+
+    def interrupt(self, number, *arguments):
+        """Sends a signal in the middle of the work; returns the exit code and the outputs."""
+        process = subprocess.Popen([PAWL, "bench", *arguments], cwd=self.root, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 30
+        while not any(self.root.rglob("*-wal")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+        return process.returncode, out, err
+
+    def test_an_interrupt_ends_it_at_once_and_cleans_up(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            code, out, err = self.interrupt(number, "--workload", "w1", "--runs", "1000000", "-o", "jsonl")
+            self.assertEqual(code, 128 + number)
+            self.assertEqual(out, "")
+            self.assertIn("interrupted; its files are removed", err)
+            self.assertEqual(self.names(), [])
+
+    def test_an_interrupt_ends_the_second_process_too(self):
+        code, _, err = self.interrupt(signal.SIGINT, "--workload", "w6", "--runs", "1000000", "--steps", "100")
+        self.assertEqual(code, 130)
+        self.assertIn("interrupted", err)
+        self.assertEqual(len(self.children), 1)
+        self.assert_gone(self.children)
+        self.assertEqual(self.names(), [])
+
+    def test_a_kill_ends_the_second_process_too(self):
+        code, _, _ = self.interrupt(signal.SIGKILL, "--workload", "w6", "--runs", "1000000", "--steps", "100")
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertEqual(len(self.children), 1)
+        self.assert_gone(self.children)
+
+    def assert_gone(self, pids):
+        for pid in pids:
+            deadline = time.monotonic() + 10
+            status = pathlib.Path(f"/proc/{pid}/status")
+            while time.monotonic() < deadline:
+                try:
+                    if "\nState:\tZ" in status.read_text():
+                        break
+                except (FileNotFoundError, ProcessLookupError):
+                    break
+                time.sleep(0.01)
+            else:
+                self.fail(f"process {pid} is still there")
+
+    def test_a_terminal_sees_how_far_it_is(self):
+        main, other = pty.openpty()
+        process = subprocess.Popen([PAWL, "bench", "--workload", "w4", "--runs", "30", "-o", "jsonl"], cwd=self.root,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=other, text=True)
+        os.close(other)
+        shown = b""
+        while True:
+            select.select([main], [], [], 30)
+            try:
+                part = os.read(main, 4096)
+            except OSError:  # The other end is closed.
+                break
+            if not part:
+                break
+            shown += part
+        out, _ = process.communicate(timeout=30)
+        os.close(main)
+        self.assertEqual(json.loads(out)["workload"], "w4")
+        self.assertIn(b"w4: 30 runs that sleep 5 s", shown)
+        self.assertIn(b"30 started, 0 done", shown)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), "the line is cleared at the end")
 
 
 class History(unittest.TestCase):
