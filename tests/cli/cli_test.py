@@ -27,7 +27,8 @@ BAD = {"name": "bad", "program": [{"return": 1}], "expect": {"outcome": "failed"
 
 def pawl(*arguments, stdout=subprocess.PIPE, cwd=None):
     """Runs pawl; returns exit code, standard output and standard error."""
-    done = subprocess.run([PAWL, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=stdout, cwd=cwd,
+    words = [PAWL, *(str(argument).encode("utf-8", "surrogateescape") for argument in arguments)]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=stdout, cwd=cwd,
                           stderr=subprocess.PIPE, text=True, encoding="utf-8", timeout=120, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -243,6 +244,12 @@ class Bench(Directory):
         results = self.results("--workload", "w1", "--runs", "3", "--steps", "3")
         self.assertEqual([result["variant"] for result in results],
                          ["concurrency=1", "concurrency=16", "concurrency=128"])
+
+    def test_a_long_run_is_not_too_much(self):
+        result, again = self.results("--workload", "w2", "--steps", "100000", "--store",
+                                     f"sqlite:{self.root}/x.db?durability=process")
+        self.assertEqual(result["variant"], "steps=100000")
+        self.assertEqual((again["recorded"], again["doubled"]), (50_000, 0))
 
     def test_the_table_has_the_same_results_for_people(self):
         code, out, err = self.bench("--workload", "W3, w1", *SMALL)
@@ -484,12 +491,14 @@ class History(unittest.TestCase):
 
     def test_hostile_ids(self):
         for run, text in (("it's \"odd\"; --", "it's \"odd\"; --"), ("two\nlines \x1b[2J", "two\\nlines \\x1b[2J"),
-                          ("梨 %00 ?", "梨 %00 ?"), ("-o", "-o"), ("x" * 2000, "x" * 100 + "…")):
+                          ("梨 %00 ?", "梨 %00 ?"), ("-o", "-o"), ("x" * 2000, "x" * 100 + "…"),
+                          (b"no \xff UTF-8".decode("utf-8", "surrogateescape"), "no \\xff UTF-8")):
             with self.subTest(run[:20]):
                 out = self.shown(run)
                 self.assertTrue(out.startswith(text + ": completes, completed"), out[:200])
                 self.assert_plain(out)
-                self.assertEqual(json.loads(self.shown(run, "-o", "json"))["id"], run)
+                shown = re.sub("[\udc80-\udcff]", "\N{REPLACEMENT CHARACTER}", run)
+                self.assertEqual(json.loads(self.shown(run, "-o", "json"))["id"], shown)
 
     def test_ids_that_are_not_there(self):
         for run in ("nothing", "", "' OR 1=1 --", "%", "no\x1b[31m\nred", "y" * 100_000, "completed ", "COMPLETED"):

@@ -93,9 +93,10 @@ void make_runs(const std::string& url) {
   pawl::Engine engine(url, registry);
   engine.get("blocked").signal("after");  // What wakes it also has its code compared.
   await_status(engine, "blocked", pawl::Status::kBlocked);
-  for (const std::string& id : {std::string("completed"), std::string("it's \"odd\"; --"),
-                                std::string("two\nlines \x1b[2J"), std::string("梨 %00 ?"),
-                                std::string("-o"), std::string(2000, 'x')}) {
+  for (const std::string& id :
+       {std::string("completed"), std::string("it's \"odd\"; --"),
+        std::string("two\nlines \x1b[2J"), std::string("梨 %00 ?"), std::string("-o"),
+        std::string(2000, 'x'), std::string("no \xff UTF-8")}) {
     engine.start("completes", id, 21);
     await_status(engine, id, pawl::Status::kCompleted);
   }
