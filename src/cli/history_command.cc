@@ -1,5 +1,6 @@
 #include "cli/history_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -124,6 +125,17 @@ json::object to_json(const view::History& history) {
   return object;
 }
 
+// What is stored may be no UTF-8, and JSON has to be: U+FFFD stands for each such byte.
+std::string as_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = view::utf8_length(text);
+    result += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -166,7 +178,7 @@ int run_history_command(const HistoryArguments& arguments) {
     return 1;
   }
   if (arguments.output == "json") {
-    std::cout << json::serialize(to_json(*history)) << '\n';
+    std::cout << as_utf8(json::serialize(to_json(*history))) << '\n';
   } else {
     std::cout << view::history_tree(*history,
                                     {.now_ms = now_ms(), .payload_chars_max = kPayloadCharsMax});
