@@ -80,6 +80,7 @@ TEST(SqliteUrl, SaysWhatIsWrong) {
       {"postgres:app.db", "has to begin with 'sqlite:'"},
       {"sqlite:", "the path is empty"},
       {"sqlite:?durability=power", "the path is empty"},
+      {"sqlite://a.db", "write sqlite:a.db for a file here"},
       {"sqlite:a.db?speed=high", "unknown parameter 'speed'"},
       {"sqlite:a.db?durability=none", "'power' or 'process', not 'none'"},
       {"sqlite:a.db?durability", "not of the form name=value"},
