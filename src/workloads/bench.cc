@@ -763,7 +763,7 @@ Result<void> Bench::w4_with(std::size_t runs) {
       if (ended > 0) {
         return;
       }
-      asleep = turns;
+      asleep = std::min(turns, static_cast<double>(runs));  // The first may be waking.
       asleep_bytes = bytes;
       if (turns >= static_cast<double>(runs)) {
         if (idle_from == 0) {
