@@ -53,7 +53,7 @@ demo: deps  ## Build a small shop, kill it in the middle of its orders, and chec
 	@examples/orders/demo --keep build/bin
 
 .PHONY: bench
-bench: build  ## Run the benchmarks
+bench: build  ## Run the benchmarks of the core and of the store (of the engine: pawl bench)
 	@test -x bench/run || { echo "bench/run is missing" >&2; exit 1; }
 	@bench/run
 

@@ -80,5 +80,5 @@ if(NOT PAWL_COROUTINES_WORK)
     "Code built with it would corrupt memory.\n"
     "Install clang 19 and use it, in a fresh build directory:\n"
     "  apt-get install clang-19\n"
-    "  cmake --preset dev        (or cmake -DCMAKE_CXX_COMPILER=clang++-19 ...)")
+    "  cmake -DCMAKE_CXX_COMPILER=clang++-19 ...        (in Pawl's own tree: cmake --preset dev)")
 endif()

@@ -1,5 +1,5 @@
 # The library as one file, and what `cmake --install` puts where others find it: headers, the CMake package `pawl` with
-# the target pawl::pawl, and pawl.pc.
+# the target pawl::pawl, and pawl.pc (component pawl); the `pawl` command (component pawl_command).
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -33,5 +33,9 @@ install(TARGETS pawl_lib EXPORT pawlTargets COMPONENT pawl)
 install(EXPORT pawlTargets NAMESPACE pawl:: DESTINATION ${package_dir} COMPONENT pawl)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/PawlFingerprint.cmake DESTINATION ${package_dir} COMPONENT pawl)
+  ${PROJECT_SOURCE_DIR}/cmake/PawlFingerprint.cmake ${PROJECT_SOURCE_DIR}/cmake/CheckCoroutines.cmake
+  DESTINATION ${package_dir} COMPONENT pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT pawl)
+if(TARGET pawl)
+  install(TARGETS pawl COMPONENT pawl_command)
+endif()

@@ -33,9 +33,5 @@ pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS a
 
 if(PAWL_BUILD_CLI)
   add_test(NAME conformance COMMAND pawl conform ${PROJECT_SOURCE_DIR}/conformance ${PROJECT_SOURCE_DIR}/docs/examples)
-  find_package(Python3 COMPONENTS Interpreter QUIET)
-  if(Python3_FOUND)
-    add_test(NAME cli COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/cli_test.py $<TARGET_FILE:pawl>)
-  endif()
   set_tests_properties(conformance PROPERTIES TIMEOUT 300)
 endif()

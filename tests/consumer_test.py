@@ -27,6 +27,18 @@ def expect(condition, what):
     print(f"ok {what}")
 
 
+def refuses_old_gcc(source, out, prefix, flags):
+    gcc = shutil.which("g++")
+    if gcc is None or int(run(gcc, "-dumpversion").split(".")[0]) >= 13:
+        return
+    done = subprocess.run([gcc, "-std=c++20", "-fsyntax-only", source / "main.cc", *flags], capture_output=True, text=True,
+                          check=False)
+    expect("g++ before 13 gets coroutines wrong" in done.stderr, "pkg-config: g++ 12 is refused")
+    done = subprocess.run(["cmake", "-S", source, "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={gcc}"],
+                          capture_output=True, text=True, check=False)
+    expect(done.returncode != 0 and "coroutines" in done.stderr, "find_package: g++ 12 is refused")
+
+
 def main():
     build, compiler = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
@@ -64,6 +76,12 @@ def main():
         run(compiler, "-std=c++20", source / "main.cc", source / "order.cc", "-o", program, *flags)
         lines = run(program, temp / "d.db").splitlines()
         expect(lines[0] == "hold-17 1700", "pkg-config: the program runs")
+
+        run("cmake", "--build", build, "--target", "pawl")
+        run("cmake", "--install", build, "--prefix", prefix, "--component", "pawl_command")
+        expect(run(prefix / "bin" / "pawl", "--version").startswith("pawl "), "the command runs")
+
+        refuses_old_gcc(source, temp / "gcc", prefix, flags)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,13 @@
 // pawl::with_timeout, other Workflows, ctx.branch, ctx.join, ctx.loop and saga.add.
 #pragma once
 
+// Without a warning, g++ 12 destroys a temporary twice in `co_await call([c] { … })`. Some builds
+// of it have the fix; the CMake package finds out.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13 && !defined(PAWL_COROUTINES_WORK)
+#error \
+    "pawl: g++ before 13 gets coroutines wrong and would corrupt memory; use clang 19 (apt-get install clang-19)"
+#endif
+
 #include <coroutine>
 #include <exception>
 #include <optional>

@@ -1,23 +1,33 @@
 #include "cli/bench_command.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <sstream>
 #include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include "cli/arguments.h"
 #include "workloads/bench.h"
 
 namespace pawl::cli {
 
 struct BenchArguments {
   CLI::App* command = nullptr;
-  std::string workloads;
+  std::vector<std::string> workloads;
   std::size_t concurrency = 0;
   std::size_t runs = 0;
   std::size_t steps = 0;
@@ -30,66 +40,151 @@ namespace {
 
 namespace json = boost::json;
 
+// To four digits; whole numbers are counts and stay.
 double rounded(double value) {
-  if (value == 0 || !std::isfinite(value)) {
+  if (!std::isfinite(value)) {
     return 0;
+  }
+  if (value == std::trunc(value)) {
+    return value;
   }
   const double scale = std::pow(10.0, 4 - std::ceil(std::log10(std::fabs(value))));
   return std::round(value * scale) / scale;
 }
 
-json::object to_json(const workloads::Figure& figure) {
-  json::object object;
-  object["workload"] = figure.workload;
-  object["variant"] = figure.variant;
+// Without an exponent, for people who look at it.
+std::string number_text(double value) {
+  std::array<char, 400> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                          rounded(value), std::chars_format::fixed);
+  return std::string(digits.data(), end);
+}
+
+std::string to_json(const workloads::Figure& figure) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    text += (text.empty() ? "{" : ",") + json::serialize(json::string(name)) + ":" + value;
+  };
+  add("workload", json::serialize(json::string(figure.workload)));
+  add("variant", json::serialize(json::string(figure.variant)));
   if (figure.steps_s) {
-    object["steps_s"] = rounded(*figure.steps_s);
+    add("steps_s", number_text(*figure.steps_s));
   }
   if (figure.secs) {
-    object["secs"] = rounded(*figure.secs);
+    add("secs", number_text(*figure.secs));
   }
-  object["p50_ms"] = rounded(figure.p50_ms);
-  object["p99_ms"] = rounded(figure.p99_ms);
-  object["raw"] = rounded(figure.raw);
-  object["ratio"] = rounded(figure.ratio);
+  add("p50_ms", number_text(figure.p50_ms));
+  add("p99_ms", number_text(figure.p99_ms));
+  add("raw", number_text(figure.raw));
+  add("ratio", number_text(figure.ratio));
   for (const auto& [name, value] : figure.more) {
-    object[name] = rounded(value);
+    add(name, number_text(value));
   }
   if (!figure.bar.empty()) {
-    object["bar"] = figure.bar;
-    object["met"] = figure.is_met;
+    add("bar", json::serialize(json::string(figure.bar)));
+    add("met", figure.is_met ? "true" : "false");
   }
-  return object;
+  return text + "}\n";
 }
 
 std::string shown(std::optional<double> value) {
-  if (!value || *value == 0) {
+  if (!value) {
     return "-";
   }
-  std::ostringstream text;
-  if (*value >= 1000) {
-    text << static_cast<std::int64_t>(*value);
-  } else {
-    text << rounded(*value);
-  }
-  return text.str();
+  return *value >= 1000 ? std::to_string(static_cast<std::int64_t>(*value)) : number_text(*value);
 }
 
-void print_row(const workloads::Figure& figure) {
-  std::printf(
-      "%-4s %-36s %10s %10s %9s %9s %10s %7s  %s\n", figure.workload.c_str(),
-      figure.variant.c_str(), shown(figure.steps_s).c_str(), shown(figure.secs).c_str(),
-      shown(figure.p50_ms).c_str(), shown(figure.p99_ms).c_str(), shown(figure.raw).c_str(),
-      shown(figure.ratio).c_str(),
-      figure.bar.empty() ? "" : ((figure.is_met ? "met: " : "NOT MET: ") + figure.bar).c_str());
+std::string padded(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+std::string line(const std::string& workload, std::string variant,
+                 const std::vector<std::string>& cells) {
+  variant.resize(std::max<std::size_t>(variant.size(), 36), ' ');
+  std::string text =
+      workload + std::string(5 - std::min<std::size_t>(4, workload.size()), ' ') + variant;
+  for (const std::string& cell : cells) {
+    text += padded(cell, 11);
+  }
+  return text;
+}
+
+std::string to_rows(const workloads::Figure& figure) {
+  std::string text = line(figure.workload, figure.variant,
+                          {shown(figure.steps_s), shown(figure.secs), shown(figure.p50_ms),
+                           shown(figure.p99_ms), shown(figure.raw), shown(figure.ratio)});
+  if (!figure.bar.empty()) {
+    text += (figure.is_met ? "  met: " : "  NOT MET: ") + figure.bar;
+  }
+  text += "\n";
   std::string more;
   for (const auto& [name, value] : figure.more) {
     more += (more.empty() ? "     " : ", ") + name + " " + shown(value);
   }
-  if (!more.empty()) {
-    std::printf("%s\n", more.c_str());
+  return more.empty() ? text : text + more + "\n";
+}
+
+// On ctrl-C and the like the bench ends at once, with all that it has made and started. Made before
+// any other thread, which then leaves these signals to it.
+class Interrupts {
+ public:
+  explicit Interrupts(workloads::Workspace& workspace) {
+    sigemptyset(&signals_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now{};
+      sigaction(number, nullptr, &now);
+      if (now.sa_handler != SIG_IGN) {  // E.g. under nohup.
+        sigaddset(&signals_, number);
+      }
+    }
+    sigaddset(&signals_, SIGUSR1);  // To end the thread.
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    // A reader that goes away is noticed when a line cannot be written.
+    std::signal(SIGPIPE, SIG_IGN);
+    thread_ = std::thread([this, &workspace] { watch(workspace); });
   }
-  std::fflush(stdout);
+  ~Interrupts() {
+    is_over_ = true;
+    pthread_kill(thread_.native_handle(), SIGUSR1);
+    thread_.join();
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+ private:
+  void watch(workloads::Workspace& workspace) {
+    int number = 0;
+    while (number == 0 || number == SIGUSR1) {
+      sigwait(&signals_, &number);
+      if (is_over_) {
+        return;
+      }
+    }
+    const bool is_clean = workspace.remove();
+    const std::string left =
+        is_clean ? "its files are removed" : "'" + workspace.directory().string() + "' is left";
+    std::fprintf(stderr, "\npawl bench: interrupted; %s\n", left.c_str());
+    _exit(128 + number);
+  }
+
+  sigset_t signals_{};
+  sigset_t before_{};
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+// The names in `text`, in lower case; none if there is nothing between two commas.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> names(1);
+  for (const char letter : text) {
+    if (letter == ',') {
+      names.emplace_back();
+    } else if (letter != ' ') {
+      names.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -99,38 +194,62 @@ std::shared_ptr<BenchArguments> add_bench_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "bench", "Measure the engine, each figure beside the raw limit of the same store.");
   arguments->command = command;
-  command->add_option("--workload", arguments->workloads,
-                      "Comma-separated: w1 steps, w2 one long run, w3 parallel steps, w4 sleepers, "
-                      "w5 signals, w6 kill and resume (default: all)");
+  command
+      ->add_option_function<std::string>(
+          "--workload",
+          [target = arguments.get()](const std::string& text) { target->workloads = split(text); },
+          "Comma-separated, of w1 to w6, see below (default: all)")
+      ->type_name("NAMES");
   command->add_option("--concurrency", arguments->concurrency, "Runs at a time (w1, w6)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(workloads::kRunsMax))
+      ->type_name("N");
   command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--steps", arguments->steps, "Steps of a run (w1, w2, w3, w5, w6)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--store", arguments->store,
-                      "URL of a store that is not there yet (default: SQLite files in a temporary "
-                      "directory here)");
+      ->check(whole_number(workloads::kRunsMax))
+      ->type_name("N");
+  command->add_option("--steps", arguments->steps, "Steps of a run (w1, w2, w3, w6), signals (w5)")
+      ->check(whole_number(workloads::kStepsMax))
+      ->type_name("N");
+  command
+      ->add_option("--store", arguments->store,
+                   "URL of a file that is not there; see below (default: a place here)")
+      ->type_name("URL");
   command->add_option("-o,--output", arguments->output, "table or jsonl")
-      ->check(CLI::IsMember({"table", "jsonl"}));
-  command->add_flag("--quick", arguments->quick, "Smaller versions, about a minute in all");
+      ->check(CLI::IsMember({"table", "jsonl"}))
+      ->type_name("FORM");
+  command->add_flag("--quick", arguments->quick,
+                    "Less of w1, w2, w5 and w6, no million: a minute in all");
   command->footer(
+      "Workloads:\n"
+      "  w1  2,000 runs of 10 steps, 1, 16 and 128 at a time\n"
+      "  w2  one run of 5,000 and one of 100,000 steps: the first 500 and the last 500; then how\n"
+      "      long it takes to go on after a kill at half\n"
+      "  w3  one run with 1,000 parallel steps, the median of 5\n"
+      "  w4  10,000 and 1,000,000 runs that sleep 5 s: time, memory, processor time when idle. "
+      "The\n"
+      "      million takes some minutes and 1 GB of disk: --runs 10000 leaves it out\n"
+      "  w5  from sending a signal to the code that waits for it, 2,000 times\n"
+      "  w6  w1 at 128 killed at half: time until all runs are done, what was lost or doubled\n"
+      "\n"
+      "Each result has steps_s (steps a second) or secs, p50_ms and p99_ms, raw (what the store\n"
+      "alone needs for the same rows, in the unit of the figure) and ratio (figure / raw).\n"
+      "Percentiles: of a step (w1, w2), of a round (w3), of how late a sleeper is (w4), of a\n"
+      "signal (w5), of the end of a run after the kill (w6). Exit code 1 if a bar is not met.\n"
+      "\n"
+      "Databases are made in a new directory, beside the file that --store names, and removed.\n"
+      "That file and what lies beside it are left alone.\n"
+      "\n"
       "Examples:\n"
+      "  pawl bench --quick\n"
       "  pawl bench --workload w1 --concurrency 128\n"
       "  pawl bench --workload w2,w3 -o jsonl\n"
-      "  pawl bench --store 'sqlite:/fast/bench.db?durability=process'\n"
-      "\nsteps_s, secs: the figure. raw: what the store alone needs for the same rows, in the "
-      "same\n"
-      "unit. ratio: figure / raw. Exit code 1 if a bar is not met.");
+      "  pawl bench --workload w4 --runs 1000000\n"
+      "  pawl bench --store 'sqlite:/fast/bench.db?durability=process'");
   return arguments;
 }
 
 int run_bench_command(const BenchArguments& arguments) {
   workloads::BenchOptions options;
-  std::stringstream names(arguments.workloads);
-  for (std::string name; std::getline(names, name, ',');) {
-    options.workloads.push_back(name);
-  }
+  options.workloads = arguments.workloads;
   const auto given = [](std::size_t number) {
     return number == 0 ? std::nullopt : std::optional<std::size_t>(number);
   };
@@ -142,29 +261,34 @@ int run_bench_command(const BenchArguments& arguments) {
   options.program = "/proc/self/exe";
   const bool is_table = arguments.output == "table";
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  if (is_table) {
-    std::printf("%-4s %-36s %10s %10s %9s %9s %10s %7s\n", "", "variant", "steps/s", "secs",
-                "p50 ms", "p99 ms", "raw", "ratio");
-  }
+  bool has_header = false;
   bool all_met = true;
-  const Result<void> done = workloads::run_bench(
-      options,
-      [&](const workloads::Figure& figure) {
-        all_met = all_met && figure.is_met;
-        if (shows_progress) {
-          std::fprintf(stderr, "\r\033[K");
-        }
-        if (is_table) {
-          print_row(figure);
-        } else {
-          std::cout << json::serialize(to_json(figure)) << "\n" << std::flush;
-        }
-      },
-      [&](const std::string& what) {
-        if (shows_progress) {
-          std::fprintf(stderr, "\r\033[K%s ...", what.c_str());
-        }
-      });
+  const auto report = [&](const workloads::Figure& figure) -> Result<void> {
+    all_met = all_met && figure.is_met;
+    if (shows_progress) {
+      std::fprintf(stderr, "\r\033[K");
+    }
+    if (is_table && !std::exchange(has_header, true)) {
+      std::cout << line("", "variant", {"steps/s", "secs", "p50 ms", "p99 ms", "raw", "ratio"})
+                << "\n";
+    }
+    std::cout << (is_table ? to_rows(figure) : to_json(figure)) << std::flush;
+    if (!std::cout) {
+      return make_error(ErrorCode::kStoreIo, "the result cannot be written");
+    }
+    return {};
+  };
+  const auto progress = [&](const std::string& what) {
+    if (shows_progress) {
+      std::fprintf(stderr, "\r\033[K%s ...", what.c_str());
+    }
+  };
+  workloads::Workspace workspace;
+  const Interrupts interrupts(workspace);
+  const Result<void> done = workloads::run_bench(options, workspace, report, progress);
+  if (shows_progress) {
+    std::fprintf(stderr, "\r\033[K");
+  }
   if (!done) {
     std::fprintf(stderr, "pawl bench: %s\n", done.error().message.c_str());
     return done.error().code == ErrorCode::kInvalidArgument ? 2 : 1;
@@ -173,7 +297,7 @@ int run_bench_command(const BenchArguments& arguments) {
 }
 
 std::unique_ptr<int> run_victim_if_asked(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != "bench-victim") {
+  if (argc < 2 || argv[1] != workloads::kVictim) {
     return nullptr;
   }
   return std::make_unique<int>(

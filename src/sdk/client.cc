@@ -49,7 +49,7 @@ std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptio
   }
   auto parsed = store::parse_sqlite_url(url);
   if (!parsed) {
-    throw_client_error(what, parsed.error());
+    throw UsageError(parsed.error().message);  // It names the URL.
   }
   // A codec may make it longer.
   const std::size_t longest = options.payload_bytes_max + options.payload_bytes_max / 4 + 1024;

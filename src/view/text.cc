@@ -54,6 +54,18 @@ std::size_t shown_length(std::string_view text) {
   if (first < 0x80) {
     return first >= 0x20 && first != 0x7f ? 1 : 0;
   }
+  const std::size_t length = utf8_length(text);
+  return first == 0xc2 && length == 2 && byte(1) < 0xa0 ? 0 : length;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) {
+    return 1;
+  }
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (first < 0xc2 || first > 0xf4 || text.size() < length) {
     return 0;
@@ -63,10 +75,11 @@ std::size_t shown_length(std::string_view text) {
       return 0;
     }
   }
-  return first == 0xc2 && byte(1) < 0xa0 ? 0 : length;
+  // Written longer than needed, halves of pairs, and beyond the last character.
+  const bool is_wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
+                        (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90);
+  return is_wrong ? 0 : length;
 }
-
-}  // namespace
 
 std::string duration_text(std::int64_t ms) {
   ms = std::max<std::int64_t>(ms, 0);

@@ -1,7 +1,6 @@
 #include "workloads/bench.h"
 
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +8,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "engine/thread_environment.h"
 #include "pawl/pawl.hpp"
@@ -73,6 +72,7 @@ std::ofstream* step_file = nullptr;             // NOLINT
 std::mutex step_file_mutex;                     // NOLINT
 std::atomic<std::int64_t> continued_ns = 0;     // NOLINT
 std::atomic<std::uint64_t> executed_steps = 0;  // NOLINT
+std::atomic<std::uint64_t> last_step = 0;       // NOLINT: the process dies in this one; 0: in none.
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
@@ -81,7 +81,9 @@ std::int64_t now_ns() {
 
 int step(int run, int number) {
   recorder.note(static_cast<std::size_t>(run));
-  executed_steps.fetch_add(1, std::memory_order_relaxed);
+  if (executed_steps.fetch_add(1, std::memory_order_relaxed) + 1 == last_step) {
+    kill(getpid(), SIGKILL);
+  }
   if (step_file != nullptr) {
     const std::lock_guard<std::mutex> lock(step_file_mutex);
     *step_file << run << " " << number << "\n" << std::flush;
@@ -154,95 +156,213 @@ double resident_bytes() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-// An engine with the workflows of the bench, called without a thread for each caller.
+// What is to be run, and how much of it at once.
+struct Load {
+  std::string kind;
+  std::string prefix;                // Of the runs' ids; their numbers follow.
+  std::vector<std::size_t> numbers;  // Of the runs.
+  std::size_t open_max = 1;          // Runs that are open at a time.
+  std::size_t starts_max = 1000;     // Starts that have no answer yet at a time.
+  std::function<std::string(std::size_t)> input;
+  std::function<void(std::size_t)> on_start;       // On the loop, here and below.
+  std::function<void(std::size_t)> on_end;         // Completed.
+  std::function<void(std::size_t ended)> on_tick;  // Ten times a second, by the caller of run().
+};
+
+std::vector<std::size_t> first_numbers(std::size_t count) {
+  std::vector<std::size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  return numbers;
+}
+
+// An engine with the workflows of the bench, called without a thread for each caller. A store that
+// fails ends the bench: a figure with retries in it says nothing.
 class Subject {
  public:
-  explicit Subject(const std::string& url, EngineOptions options = {})
-      : environment_(engine::make_thread_environment()),
-        client_(std::make_unique<detail::Client>(environment_, make_registry(), options)) {
+  explicit Subject(const std::string& url) : trouble_(std::make_shared<Trouble>()) {
+    EngineOptions options;
+    options.on_error = [trouble = trouble_](std::string_view what) { trouble->set(what); };
+    environment_ = engine::make_thread_environment();
+    client_ = std::make_unique<detail::Client>(environment_, make_registry(), options);
     client_->open(detail::open_store(url, options),
                   {std::make_shared<detail::Settings>(), false, {}});
   }
 
   engine::Engine& engine() { return client_->engine(); }
-  engine::Environment& environment() { return *environment_; }
 
-  // Starts `runs` runs, `concurrency` at a time, and waits for all. The first error, if any.
-  Result<void> run_all(const std::string& kind, const std::string& prefix, std::size_t runs,
-                       std::size_t concurrency,
-                       const std::function<std::string(std::size_t)>& input,
-                       const std::function<void(std::size_t)>& on_start = {}) {
-    struct State {
-      std::atomic<std::size_t> next = 0;
-      std::atomic<std::size_t> finished = 0;
-      std::mutex mutex;
-      std::optional<Error> error;
-      engine::Latch done;
-    };
-    auto state = std::make_shared<State>();
-    const auto fail = [state](const Error& error) {
-      const std::lock_guard<std::mutex> lock(state->mutex);
-      if (!state->error) {
-        state->error = error;
+  // Waits until `is_done` is set, with `on_tick` ten times a second.
+  Result<void> wait(engine::Latch& is_done, const std::function<void()>& on_tick = {}) {
+    while (!environment_->wait(is_done, 100)) {
+      PAWL_TRY(trouble_->get());
+      if (on_tick) {
+        on_tick();
       }
-      state->done.set();
-    };
-    auto launch = std::make_shared<std::function<void()>>();
-    *launch = [=, this, weak = std::weak_ptr(launch)] {
-      const std::size_t number = state->next++;
-      if (number >= runs) {
-        return;
+    }
+    return trouble_->get();
+  }
+
+  // Runs all of it. The first error, if any.
+  Result<void> run(const Load& load) {
+    const auto loading = std::make_shared<Loading>();
+    loading->load = load;
+    while (loading->may_start()) {
+      start_next(loading);
+    }
+    if (load.numbers.empty()) {
+      return {};
+    }
+    PAWL_TRY(wait(loading->done, [&] {
+      if (load.on_tick) {
+        load.on_tick(loading->ended);
       }
-      engine::StartRequest request;
-      request.kind = kind;
-      request.id = prefix + std::to_string(number);
-      request.input = input(number);
-      const auto self = weak.lock();
-      engine().start_run(request, [=, this](const Result<engine::StartedRun>& started) {
-        if (!started) {
-          fail(started.error());
-          return;
-        }
-        if (on_start) {
-          on_start(number);
-        }
-        engine().wait(started->id, [=](const Result<engine::RunOutcome>& outcome) {
-          if (!outcome) {
-            fail(outcome.error());
-          } else if (outcome->status != store::RunStatus::kCompleted) {
-            fail(make_error(ErrorCode::kInvalidState,
-                            "a run ended as " + std::string(store::status_name(outcome->status)) +
-                                ": " + outcome->payload));
-          } else if (++state->finished == runs) {
-            state->done.set();
-          } else {
-            (*self)();
-          }
-        });
-      });
-    };
-    for (std::size_t i = 0; i < std::min(concurrency, runs); ++i) {
-      (*launch)();
-    }
-    if (runs > 0) {
-      environment_->wait(state->done, -1);
-    }
-    const std::lock_guard<std::mutex> lock(state->mutex);
-    return state->error ? Result<void>(*state->error) : Result<void>();
+    }));
+    const std::lock_guard<std::mutex> lock(loading->mutex);
+    const std::optional<Error> error = loading->error;
+    return error ? Result<void>(*error) : Result<void>();
   }
 
   void stop() { client_->stop(); }
 
  private:
+  class Trouble {
+   public:
+    void set(std::string_view what) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (what_.empty()) {
+        what_ = what;
+      }
+    }
+    Result<void> get() {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return what_.empty() ? Result<void>() : make_error(ErrorCode::kStoreIo, what_);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::string what_;
+  };
+
+  struct Loading {
+    Load load;
+    std::mutex mutex;
+    std::size_t next = 0;  // In load.numbers.
+    std::size_t starting = 0;
+    std::size_t open = 0;  // With those that are starting.
+    std::atomic<std::size_t> ended = 0;
+    std::optional<Error> error;
+    engine::Latch done;
+
+    // True: a start is due, and is counted as under way.
+    bool may_start() {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (error || next == load.numbers.size() || starting == load.starts_max ||
+          open == load.open_max) {
+        return false;
+      }
+      ++starting;
+      ++open;
+      return true;
+    }
+    void fail(const Error& what) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (!error) {
+          error = what;
+        }
+      }
+      done.set();
+    }
+  };
+
+  void start_next(const std::shared_ptr<Loading>& loading) {
+    std::size_t number = 0;
+    {
+      const std::lock_guard<std::mutex> lock(loading->mutex);
+      number = loading->load.numbers[loading->next++];
+    }
+    engine::StartRequest request;
+    request.kind = loading->load.kind;
+    request.id = loading->load.prefix + std::to_string(number);
+    request.input = loading->load.input(number);
+    engine().start_run(
+        std::move(request), [this, loading, number](const Result<engine::StartedRun>& started) {
+          if (!started) {
+            loading->fail(started.error());
+            return;
+          }
+          if (loading->load.on_start) {
+            loading->load.on_start(number);
+          }
+          engine().wait(started->id,
+                        [this, loading, number](const Result<engine::RunOutcome>& outcome) {
+                          run_ended(loading, number, outcome);
+                        });
+          {
+            const std::lock_guard<std::mutex> lock(loading->mutex);
+            --loading->starting;
+          }
+          if (loading->may_start()) {
+            start_next(loading);
+          }
+        });
+  }
+
+  void run_ended(const std::shared_ptr<Loading>& loading, std::size_t number,
+                 const Result<engine::RunOutcome>& outcome) {
+    if (!outcome) {
+      loading->fail(outcome.error());
+      return;
+    }
+    if (outcome->status != store::RunStatus::kCompleted) {
+      loading->fail(make_error(
+          ErrorCode::kInvalidState,
+          "run '" + loading->load.prefix + std::to_string(number) + "' ended as " +
+              std::string(store::status_name(outcome->status)) + ": " + outcome->payload));
+      return;
+    }
+    if (loading->load.on_end) {
+      loading->load.on_end(number);
+    }
+    {
+      const std::lock_guard<std::mutex> lock(loading->mutex);
+      --loading->open;
+    }
+    if (++loading->ended == loading->load.numbers.size()) {
+      loading->done.set();
+    } else if (loading->may_start()) {
+      start_next(loading);
+    }
+  }
+
+  std::shared_ptr<Trouble> trouble_;
   std::shared_ptr<engine::Environment> environment_;
   std::unique_ptr<detail::Client> client_;
 };
 
+// As part of a URL.
+std::string encoded(const std::string& path) {
+  std::string text;
+  for (const char letter : path) {
+    if (letter == '%') {
+      text += "%25";
+    } else if (letter == '?') {
+      text += "%3F";
+    } else {
+      text += letter;
+    }
+  }
+  return text;
+}
+
 class Bench {
  public:
-  Bench(const BenchOptions& options, std::function<void(const Figure&)> report,
+  Bench(const BenchOptions& options, Workspace& workspace,
+        std::function<Result<void>(const Figure&)> report,
         std::function<void(const std::string&)> progress)
-      : options_(options), report_(std::move(report)), progress_(std::move(progress)) {}
+      : options_(options),
+        workspace_(workspace),
+        report_(std::move(report)),
+        progress_(std::move(progress)) {}
 
   Result<void> run() {
     using Workload = Result<void> (Bench::*)();
@@ -255,70 +375,132 @@ class Bench {
                           "there is no workload '" + name + "'; there are w1 to w6");
       }
     }
+    PAWL_TRY(check_sizes());
     PAWL_TRY(make_directory());
     for (const auto& [name, workload] : all) {
-      const bool is_wanted = options_.workloads.empty() ||
-                             std::find(options_.workloads.begin(), options_.workloads.end(),
-                                       name) != options_.workloads.end();
-      if (is_wanted) {
+      if (is_wanted(name)) {
         PAWL_TRY((this->*workload)());
       }
     }
     return {};
   }
 
-  ~Bench() {
-    if (!directory_.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove_all(directory_, ignored);
-    }
-  }
-  Bench(const Bench&) = delete;
-  Bench& operator=(const Bench&) = delete;
-
  private:
   static std::string steps_input(std::size_t run, std::size_t steps) {
     return "[" + std::to_string(run) + "," + std::to_string(steps) + "]";
   }
+  static Load steps_load(const std::string& prefix, std::vector<std::size_t> numbers,
+                         std::size_t steps, std::size_t concurrency) {
+    Load load;
+    load.kind = "steps";
+    load.prefix = prefix;
+    load.numbers = std::move(numbers);
+    load.open_max = concurrency;
+    load.input = [steps](std::size_t run) { return steps_input(run, steps); };
+    return load;
+  }
+
+  std::size_t w1_runs() const { return options_.runs.value_or(options_.quick ? 400 : 2000); }
+  std::size_t w1_steps() const { return options_.steps.value_or(10); }
+
+  bool is_wanted(const std::string& name) const {
+    return options_.workloads.empty() ||
+           std::find(options_.workloads.begin(), options_.workloads.end(), name) !=
+               options_.workloads.end();
+  }
+
+  Result<void> check_sizes() const {
+    const bool has_both = is_wanted("w1") || is_wanted("w6");
+    if (options_.runs.value_or(1) > kRunsMax || options_.steps.value_or(1) > kStepsMax ||
+        (has_both && w1_runs() * w1_steps() > kStepsOfAllRunsMax)) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "that is too much: at most " + std::to_string(kRunsMax) + " runs, " +
+                            std::to_string(kStepsMax) + " steps of a run, and " +
+                            std::to_string(kStepsOfAllRunsMax) + " of all runs (w1, w6)");
+    }
+    return {};
+  }
 
   Result<void> make_directory() {
-    if (!options_.store.empty()) {
-      PAWL_TRY_ASSIGN(const store::SqliteOptions parsed, store::parse_sqlite_url(options_.store));
-      if (std::filesystem::exists(parsed.path)) {
-        return make_error(ErrorCode::kInvalidArgument,
-                          "'" + parsed.path + "' is there already; a bench wants a new file");
-      }
-      return {};
+    if (options_.store.empty()) {
+      return workspace_.make("pawl-bench-");
     }
-    std::string pattern = "pawl-bench-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) {
-      return make_error(ErrorCode::kStoreIo, "cannot make a directory here for the database");
+    PAWL_TRY_ASSIGN(const store::SqliteOptions parsed, store::parse_sqlite_url(options_.store));
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(parsed.path, error))) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "'" + parsed.path +
+                            "' is there already and is left alone; name a file that is not there");
     }
-    directory_ = std::filesystem::absolute(pattern);
-    return {};
+    const std::size_t query = options_.store.find('?');
+    query_ = query == std::string::npos ? "" : options_.store.substr(query);
+    return workspace_.make(parsed.path + "-bench-");
   }
 
   // A database of its own for each variant.
   std::string fresh_url() {
-    if (options_.store.empty()) {
-      return "sqlite:" + (directory_ / ("bench-" + std::to_string(++files_) + ".db")).string();
-    }
-    const std::size_t query = options_.store.find('?');
-    const std::string number = "." + std::to_string(++files_);
-    return query == std::string::npos
-               ? options_.store + number
-               : options_.store.substr(0, query) + number + options_.store.substr(query);
+    const std::string name = "bench-" + std::to_string(++files_) + ".db";
+    return "sqlite:" + encoded((workspace_.directory() / name).string()) + query_;
+  }
+  // What comes before a kill is not measured: it need not wait for the disk.
+  static std::string fast(const std::string& url) {
+    return url + (url.find('?') == std::string::npos ? "?" : "&") + "durability=process";
   }
   static Result<RawFigure> raw(const std::string& url, std::size_t batch, std::size_t rows) {
     PAWL_TRY_ASSIGN(const store::SqliteOptions options, store::parse_sqlite_url(url));
     return copy_log(options, batch, rows);
   }
-  void clean(const std::string& url) {
+  static void set_raw(Figure& figure, double raw) {
+    figure.raw = raw;
+    const double value = figure.steps_s.value_or(figure.secs.value_or(0));
+    figure.ratio = raw > 0 ? value / raw : 0;
+  }
+  static void clean(const std::string& url) {
     const auto options = store::parse_sqlite_url(url);
-    for (const char* suffix : {"", "-wal", "-shm", "-workers", "-notify"}) {
+    for (const char* suffix :
+         {"", "-wal", "-shm", "-workers", "-notify", ".steps", ".starts", ".again"}) {
       std::error_code ignored;
       std::filesystem::remove(options->path + suffix, ignored);
     }
+  }
+
+  // Steps that were recorded in a database that nobody has open, by the number of their run. Looks
+  // at a copy: whoever opens the database next finds it as the kill has left it.
+  static Result<std::map<std::size_t, std::size_t>> recorded_steps(
+      const std::string& url, const std::string& prefix, const std::vector<std::size_t>& runs) {
+    PAWL_TRY_ASSIGN(store::SqliteOptions options, store::parse_sqlite_url(url));
+    const std::string copy = options.path + ".seen";
+    std::error_code error;
+    for (const char* suffix : {"", "-wal"}) {
+      std::filesystem::copy_file(options.path + suffix, copy + suffix,
+                                 std::filesystem::copy_options::overwrite_existing, error);
+    }
+    options.path = copy;
+    std::map<std::size_t, std::size_t> recorded;
+    {
+      PAWL_TRY_ASSIGN(const auto store, store::open_sqlite(options));
+      for (const std::size_t run : runs) {
+        PAWL_TRY_ASSIGN(const auto row,
+                        store->find_run(prefix + std::to_string(run), std::nullopt));
+        if (!row) {
+          continue;
+        }
+        std::size_t& steps = recorded[run];
+        PAWL_TRY(store->read_log(row->key, 1, [&](const replay::Entry& entry) -> Result<void> {
+          steps += entry.kind == replay::EntryKind::kOperationCompleted ? 1 : 0;
+          return {};
+        }));
+      }
+    }
+    clean("sqlite:" + encoded(copy));
+    return recorded;
+  }
+
+  // Says how far it is, beside what is being done.
+  std::function<void(std::size_t)> counting(const std::string& what, std::size_t runs) {
+    return [this, what, runs](std::size_t ended) {
+      progress_(what + ": " + std::to_string(ended) + " of " + std::to_string(runs));
+    };
   }
 
   Result<void> w1();
@@ -329,48 +511,52 @@ class Bench {
   Result<void> w4_with(std::size_t runs);
   Result<void> w5();
   Result<void> w6();
-  Result<pid_t> start_victim(const std::vector<std::string>& arguments);
+  Result<void> run_victim(const std::vector<std::string>& arguments);
 
   const BenchOptions& options_;
-  std::function<void(const Figure&)> report_;
+  Workspace& workspace_;
+  std::function<Result<void>(const Figure&)> report_;
   std::function<void(const std::string&)> progress_;
-  std::filesystem::path directory_;
+  std::string query_;  // Of the store's URL.
   int files_ = 0;
 };
 
 Result<void> Bench::w1() {
-  const std::size_t runs = options_.runs.value_or(options_.quick ? 400 : 2000);
-  const std::size_t steps = options_.steps.value_or(10);
+  const std::size_t runs = w1_runs();
+  const std::size_t steps = w1_steps();
   std::vector<std::size_t> levels = {1, 16, 128};
   if (options_.concurrency) {
     levels = {*options_.concurrency};
   }
   for (const std::size_t concurrency : levels) {
-    progress_("w1: " + std::to_string(runs) + " runs of " + std::to_string(steps) + " steps, " +
-              std::to_string(concurrency) + " at a time");
+    const std::string what = "w1: " + std::to_string(runs) + " runs of " + std::to_string(steps) +
+                             " steps, " + std::to_string(concurrency) + " at a time";
+    progress_(what);
     const std::string url = fresh_url();
     Figure figure;
     figure.workload = "w1";
     figure.variant = "concurrency=" + std::to_string(concurrency);
+    recorder.prepare(runs, steps);
     {
       Subject subject(url);
-      recorder.prepare(runs, steps);
+      Load load = steps_load("w1-", first_numbers(runs), steps, concurrency);
+      load.on_tick = counting(what, runs);
       const double cpu = cpu_seconds();
       const auto started = Clock::now();
-      PAWL_TRY(subject.run_all("steps", "w1-", runs, concurrency,
-                               [steps](std::size_t run) { return steps_input(run, steps); }));
-      figure.secs = seconds_since(started);
+      PAWL_TRY(subject.run(load));
+      const double secs = seconds_since(started);
+      figure.steps_s = static_cast<double>(runs * steps) / secs;
+      figure.more.emplace_back("wall_s", secs);
       figure.more.emplace_back("cpu_us_per_step",
                                (cpu_seconds() - cpu) * 1e6 / static_cast<double>(runs * steps));
     }
-    figure.steps_s = static_cast<double>(runs * steps) / *figure.secs;
     const std::vector<double> gaps = recorder.gaps_ms();
     figure.p50_ms = at(gaps, 0.5);
     figure.p99_ms = at(gaps, 0.99);
+    progress_(what + ": the raw limit");
     PAWL_TRY_ASSIGN(const RawFigure limit, raw(url, concurrency, runs * (steps + 1)));
-    figure.raw = concurrency == 1 ? static_cast<double>(limit.commits) / limit.secs
-                                  : static_cast<double>(runs * steps) / limit.secs;
-    figure.ratio = *figure.steps_s / figure.raw;
+    set_raw(figure, concurrency == 1 ? static_cast<double>(limit.commits) / limit.secs
+                                     : static_cast<double>(runs * steps) / limit.secs);
     if (concurrency == 1) {
       figure.bar = "a step costs at most 1.3 raw commits";
       figure.is_met = 1 / figure.ratio <= 1.3;
@@ -381,7 +567,7 @@ Result<void> Bench::w1() {
     }
     figure.more.emplace_back("raw_commit_ms", limit.commit_ms());
     clean(url);
-    report_(figure);
+    PAWL_TRY(report_(figure));
   }
   return {};
 }
@@ -392,20 +578,24 @@ Result<void> Bench::w2() {
     lengths = {*options_.steps};
   }
   for (const std::size_t steps : lengths) {
-    progress_("w2: one run of " + std::to_string(steps) + " steps");
+    const std::string what = "w2: one run of " + std::to_string(steps) + " steps";
+    progress_(what);
     const std::string url = fresh_url();
     Figure figure;
     figure.workload = "w2";
     figure.variant = "steps=" + std::to_string(steps);
+    recorder.prepare(1, steps);
+    executed_steps = 0;
     {
       Subject subject(url);
-      recorder.prepare(1, steps);
+      Load load = steps_load("w2-", {0}, steps, 1);
+      load.on_tick = [&](std::size_t) { counting(what, steps)(executed_steps); };
       const auto started = Clock::now();
-      PAWL_TRY(subject.run_all("steps", "w2-", 1, 1,
-                               [steps](std::size_t) { return steps_input(0, steps); }));
-      figure.secs = seconds_since(started);
+      PAWL_TRY(subject.run(load));
+      const double secs = seconds_since(started);
+      figure.steps_s = static_cast<double>(steps) / secs;
+      figure.more.emplace_back("wall_s", secs);
     }
-    figure.steps_s = static_cast<double>(steps) / *figure.secs;
     const std::vector<double> gaps = recorder.gaps_ms();
     figure.p50_ms = at(gaps, 0.5);
     figure.p99_ms = at(gaps, 0.99);
@@ -425,68 +615,59 @@ Result<void> Bench::w2() {
     figure.more.emplace_back("first_500_ms", first_ms);
     figure.more.emplace_back("last_500_ms", last_ms);
     PAWL_TRY_ASSIGN(const RawFigure limit, raw(url, 1, std::min<std::size_t>(steps, 10'000)));
-    figure.raw = limit.rows_s();
-    figure.ratio = *figure.steps_s / figure.raw;
+    set_raw(figure, limit.rows_s());
     figure.bar = "the last 500 steps cost what the first 500 do (within 1.5)";
     figure.is_met = last_ms <= 1.5 * first_ms;
     clean(url);
-    report_(figure);
+    PAWL_TRY(report_(figure));
     PAWL_TRY(w2_recovery(steps));
   }
   return {};
 }
 
-Result<pid_t> Bench::start_victim(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {options_.program, "bench-victim"};
+// Starts this program again, for a part that ends by its being killed.
+Result<void> Bench::run_victim(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {options_.program, std::string(kVictim)};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) {
-    pointers.push_back(word.data());
+  PAWL_TRY(workspace_.start(std::move(words)));
+  if (!workspace_.wait_until_killed()) {
+    return make_error(ErrorCode::kInvalidState, "the process to be killed ended by itself");
   }
-  pointers.push_back(nullptr);
-  const pid_t child = fork();
-  if (child < 0) {
-    return make_error(ErrorCode::kStoreIo, "cannot start a second process");
-  }
-  if (child == 0) {
-    execv(pointers[0], pointers.data());
-    _exit(127);
-  }
-  return child;
+  return {};
 }
 
-// Kills it itself: the victim stops dead at half of its steps.
+// The raw limit is what SQLite needs to read the entries that are recorded.
 Result<void> Bench::w2_recovery(std::size_t steps) {
-  progress_("w2: recovery of a run killed after " + std::to_string(steps / 2) + " steps");
-  const std::string url = fresh_url();
-  // What comes before the kill is not measured: it need not wait for the disk.
-  const std::string fast =
-      url + (url.find('?') == std::string::npos ? "?" : "&") + "durability=process";
-  PAWL_TRY_ASSIGN(const pid_t child,
-                  start_victim({fast, "w2", std::to_string(steps), std::to_string(steps / 2)}));
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFSIGNALED(status)) {
-    return make_error(ErrorCode::kInvalidState, "w2: the process to be killed ended by itself");
-  }
+  const std::size_t half = steps / 2;
+  progress_("w2: recovery of a run killed after " + std::to_string(half) + " steps");
+  const std::string url = fast(fresh_url());
+  PAWL_TRY(run_victim({url, "w2", std::to_string(steps), std::to_string(half + 1)}));
+  PAWL_TRY_ASSIGN(auto recorded, recorded_steps(url, "w2-", {0}));
   Figure figure;
   figure.workload = "w2";
-  figure.variant = "recovery of " + std::to_string(steps / 2) + " steps";
+  figure.variant = "recovery of " + std::to_string(half) + " steps";
   recorder.prepare(1, steps);
   const auto started = Clock::now();
   {
-    Subject subject(fast);
-    PAWL_TRY(subject.run_all("steps", "w2-", 1, 1,
-                             [steps](std::size_t) { return steps_input(0, steps); }));
-    figure.secs = std::chrono::duration<double>(recorder.times(0).front() - started).count();
+    Subject subject(url);
+    PAWL_TRY(subject.run(steps_load("w2-", {0}, steps, 1)));
   }
-  figure.more.emplace_back("steps_again", static_cast<double>(recorder.times(0).size()) -
-                                              static_cast<double>(steps - steps / 2));
+  const std::vector<Clock::time_point>& times = recorder.times(0);
+  if (times.empty()) {
+    return make_error(ErrorCode::kInvalidState, "w2: nothing was left to do after the kill");
+  }
+  figure.secs = std::chrono::duration<double>(times.front() - started).count();
+  figure.p50_ms = figure.p99_ms = *figure.secs * 1000;
+  PAWL_TRY_ASSIGN(const store::SqliteOptions parsed, store::parse_sqlite_url(url));
+  PAWL_TRY_ASSIGN(const RawFigure limit, read_log(parsed, recorded[0]));
+  set_raw(figure, limit.rows == 0 ? 0 : limit.secs);
+  figure.more.emplace_back("recorded", static_cast<double>(recorded[0]));
+  figure.more.emplace_back(
+      "doubled", static_cast<double>(times.size() + recorded[0]) - static_cast<double>(steps));
   figure.bar = "100,000 steps in a second";
-  figure.is_met = *figure.secs <= 1.0 * static_cast<double>(steps / 2) / 100'000 + 0.1;
+  figure.is_met = *figure.secs <= 1.0 * static_cast<double>(half) / 100'000 + 0.1;
   clean(url);
-  report_(figure);
-  return {};
+  return report_(figure);
 }
 
 Result<void> Bench::w3() {
@@ -494,14 +675,16 @@ Result<void> Bench::w3() {
   std::vector<double> times;
   RawFigure limit;
   for (int round = 0; round < 5; ++round) {
-    progress_("w3: one run with " + std::to_string(steps) + " parallel steps");
+    progress_("w3: one run with " + std::to_string(steps) + " parallel steps, round " +
+              std::to_string(round + 1) + " of 5");
     const std::string url = fresh_url();
+    recorder.prepare(0, 0);
     {
       Subject subject(url);
-      recorder.prepare(0, 0);
+      Load load = steps_load("w3-", {0}, steps, 1);
+      load.kind = "parallel";
       const auto started = Clock::now();
-      PAWL_TRY(subject.run_all("parallel", "w3-", 1, 1,
-                               [steps](std::size_t) { return steps_input(0, steps); }));
+      PAWL_TRY(subject.run(load));
       times.push_back(seconds_since(started));
     }
     PAWL_TRY_ASSIGN(limit, raw(url, steps, 10 * steps));
@@ -514,12 +697,10 @@ Result<void> Bench::w3() {
   figure.secs = at(times, 0.5);
   figure.p50_ms = at(times, 0.5) * 1000;
   figure.p99_ms = times.back() * 1000;
-  figure.raw = limit.secs;
-  figure.ratio = *figure.secs / figure.raw;
+  set_raw(figure, limit.secs);
   figure.bar = "1,000 steps in 100 ms";
   figure.is_met = *figure.secs <= 0.1 * std::max(1.0, static_cast<double>(steps) / 1000);
-  report_(figure);
-  return {};
+  return report_(figure);
 }
 
 Result<void> Bench::w4() {
@@ -533,58 +714,106 @@ Result<void> Bench::w4() {
   return {};
 }
 
+// The percentiles are how late a sleeper was done: from the answer to its start, without the sleep.
+// What a sleeper takes of memory is seen when most of them sleep, just before the first one wakes.
 Result<void> Bench::w4_with(std::size_t runs) {
-  progress_("w4: " + std::to_string(runs) + " runs that sleep 5 s");
+  constexpr double kSleepSecs = 5;
+  const std::string what = "w4: " + std::to_string(runs) + " runs that sleep 5 s";
+  progress_(what);
   const std::string url = fresh_url();
   Figure figure;
   figure.workload = "w4";
   figure.variant = "sleepers=" + std::to_string(runs);
-  RawFigure limit;
+  std::vector<double> late_ms(runs, -1);  // Written to, so that it is in memory before the work.
+  std::atomic<std::size_t> begun = 0;
+  std::atomic<double> started_all = 0;
+  const double before = resident_bytes();
+  double asleep = 0;
+  double asleep_bytes = 0;
+  double bytes_max = 0;
+  double idle_from = 0;  // When all slept, in seconds, and what had been used until then.
+  double idle_from_cpu = 0;
+  double idle_secs = 0;
+  double idle_cpu = 0;
   {
-    EngineOptions options;
-    Subject subject(url, options);
-    const double before = resident_bytes();
-    std::atomic<std::size_t> begun = 0;
-    std::atomic<double> memory = 0;
-    std::atomic<double> cpu_before = 0;
+    Subject subject(url);
     const auto started = Clock::now();
-    std::atomic<double> started_all = 0;
-    PAWL_TRY(subject.run_all(
-        "sleep", "w4-", runs, runs, [](std::size_t) { return std::string("5000"); },
-        [&](std::size_t) {
-          if (++begun == runs) {
-            started_all = seconds_since(started);
-            memory = resident_bytes();
-            cpu_before = cpu_seconds();
-          }
-        }));
+    Load load;
+    load.kind = "sleep";
+    load.prefix = "w4-";
+    load.numbers = first_numbers(runs);
+    load.open_max = runs;
+    load.input = [](std::size_t) { return std::to_string(static_cast<int>(kSleepSecs * 1000)); };
+    load.on_start = [&](std::size_t run) {
+      late_ms[run] = seconds_since(started) * 1000;
+      if (++begun == runs) {
+        started_all = seconds_since(started);
+      }
+    };
+    load.on_end = [&](std::size_t run) {
+      const double lasted = seconds_since(started) * 1000 - late_ms[run];
+      late_ms[run] = std::max(0.0, lasted - kSleepSecs * 1000);
+    };
+    load.on_tick = [&](std::size_t ended) {
+      progress_(what + ": " + std::to_string(begun) + " started, " + std::to_string(ended) +
+                " done");
+      const double bytes = resident_bytes() - before;
+      bytes_max = std::max(bytes_max, bytes);
+      const auto turns = static_cast<double>(subject.engine().figures().turns);
+      if (ended > 0) {
+        return;
+      }
+      asleep = std::min(turns, static_cast<double>(runs));  // The first may be waking.
+      asleep_bytes = bytes;
+      if (turns >= static_cast<double>(runs)) {
+        if (idle_from == 0) {
+          idle_from = seconds_since(started);
+          idle_from_cpu = cpu_seconds();
+        }
+        idle_secs = seconds_since(started) - idle_from;
+        idle_cpu = cpu_seconds() - idle_from_cpu;
+      }
+    };
+    PAWL_TRY(subject.run(load));
     figure.secs = seconds_since(started);
     figure.more.emplace_back("started_s", started_all);
-    figure.more.emplace_back("over_s", *figure.secs - started_all - 5);
-    figure.more.emplace_back("bytes_per_sleeper", (memory - before) / static_cast<double>(runs));
-    figure.more.emplace_back(
-        "cached", static_cast<double>(subject.engine().figures().evictions == 0 ? 1 : 0));
-    // Nothing to do: neither should the process.
-    const double idle_before = cpu_seconds();
-    usleep(1'000'000);
-    figure.more.emplace_back("idle_cpu_percent", (cpu_seconds() - idle_before) * 100);
+    figure.more.emplace_back("over_s", *figure.secs - started_all - kSleepSecs);
+    figure.more.emplace_back("asleep_at_once", asleep);
+    figure.more.emplace_back("bytes_per_sleeper", asleep > 0 ? asleep_bytes / asleep : 0);
+    figure.more.emplace_back("peak_mb", bytes_max / 1e6);
+    figure.more.emplace_back("evictions",
+                             static_cast<double>(subject.engine().figures().evictions));
+    if (idle_secs < 1) {
+      // They never all slept for long enough: what is used when all are done.
+      const double cpu = cpu_seconds();
+      usleep(1'000'000);
+      idle_cpu = cpu_seconds() - cpu;
+      idle_secs = 1;
+    }
+    figure.more.emplace_back("idle_cpu_percent", idle_cpu / idle_secs * 100);
   }
-  PAWL_TRY_ASSIGN(limit, raw(url, 128, 3 * runs));
-  figure.raw = limit.secs;
-  figure.ratio = *figure.secs / (5 + figure.raw);
-  figure.steps_s = static_cast<double>(runs) / *figure.secs;
+  std::sort(late_ms.begin(), late_ms.end());
+  figure.p50_ms = at(late_ms, 0.5);
+  figure.p99_ms = at(late_ms, 0.99);
+  PAWL_TRY_ASSIGN(const store::SqliteOptions parsed, store::parse_sqlite_url(url));
+  std::error_code error;
+  figure.more.emplace_back(
+      "disk_mb", static_cast<double>(std::filesystem::file_size(parsed.path, error)) / 1e6);
+  progress_(what + ": the raw limit");
+  PAWL_TRY_ASSIGN(const RawFigure limit, raw(url, 1000, 3 * runs));
+  set_raw(figure, kSleepSecs + limit.secs);
   if (runs <= 10'000) {
     figure.bar = "10,000 done within 6 s";
     figure.is_met = *figure.secs <= 6;
   }
   clean(url);
-  report_(figure);
-  return {};
+  return report_(figure);
 }
 
 Result<void> Bench::w5() {
   const std::size_t count = options_.steps.value_or(options_.quick ? 300 : 2000);
-  progress_("w5: from a signal to the code that waits for it, " + std::to_string(count) + " times");
+  const std::string what = "w5: from a signal to the code that waits for it";
+  progress_(what);
   const std::string url = fresh_url();
   std::vector<double> delays;
   {
@@ -593,24 +822,34 @@ Result<void> Bench::w5() {
     request.kind = "signals";
     request.id = "w5";
     request.input = std::to_string(count);
-    engine::Latch started;
-    subject.engine().start_run(request, [&](const Result<engine::StartedRun>&) { started.set(); });
-    subject.environment().wait(started, -1);
+    const auto answer = [&](const auto& ask) -> Result<void> {
+      auto given = std::make_shared<std::pair<engine::Latch, std::optional<Error>>>();
+      ask([given](const auto& result) {
+        if (!result) {
+          given->second = result.error();
+        }
+        given->first.set();
+      });
+      PAWL_TRY(subject.wait(given->first));
+      return given->second ? Result<void>(*given->second) : Result<void>();
+    };
+    PAWL_TRY(answer([&](const auto& done) { subject.engine().start_run(request, done); }));
     for (std::size_t i = 0; i < count; ++i) {
       // It waits again once the turn before is written.
       while (true) {
-        const auto row = subject.engine().store().find_run("w5", std::nullopt);
-        if (row && *row && (*row)->status == store::RunStatus::kWaiting) {
+        PAWL_TRY_ASSIGN(const auto row, subject.engine().store().find_run("w5", std::nullopt));
+        if (row && row->status == store::RunStatus::kWaiting) {
           break;
         }
         usleep(200);
       }
+      if (i % 100 == 0) {
+        counting(what, count)(i);
+      }
       continued_ns = 0;
       const std::int64_t sent = now_ns();
-      engine::Latch answered;
-      subject.engine().signal("w5", "go", "null", "", "",
-                              [&](const Result<bool>&) { answered.set(); });
-      subject.environment().wait(answered, -1);
+      PAWL_TRY(answer(
+          [&](const auto& done) { subject.engine().signal("w5", "go", "null", "", "", done); }));
       while (continued_ns == 0) {
         usleep(20);
       }
@@ -625,173 +864,186 @@ Result<void> Bench::w5() {
   figure.p50_ms = at(delays, 0.5);
   figure.p99_ms = at(delays, 0.99);
   figure.secs = figure.p50_ms / 1000;
-  figure.raw = limit.commit_ms() / 1000;
-  figure.ratio = *figure.secs / figure.raw;
+  set_raw(figure, limit.commit_ms() / 1000);
   figure.bar = "p50 under two raw commits";
   figure.is_met = figure.ratio < 2;
   clean(url);
-  report_(figure);
-  return {};
+  return report_(figure);
 }
 
-std::map<std::pair<int, int>, int> read_steps(const std::string& path) {
-  std::map<std::pair<int, int>, int> counts;
+std::map<std::pair<std::size_t, std::size_t>, int> read_steps(const std::string& path) {
+  std::map<std::pair<std::size_t, std::size_t>, int> counts;
   std::ifstream file(path);
-  int run = 0;
-  int number = 0;
+  std::size_t run = 0;
+  std::size_t number = 0;
   while (file >> run >> number) {
     ++counts[{run, number}];
   }
   return counts;
 }
 
+// After the kill, whoever uses the engine asks for what he had no answer to, and for what he had
+// not come to yet: the figure is the time until all runs of the workload are done.
 Result<void> Bench::w6() {
-  const std::size_t runs = options_.runs.value_or(options_.quick ? 400 : 2000);
-  const std::size_t steps = options_.steps.value_or(10);
+  const std::size_t runs = w1_runs();
+  const std::size_t steps = w1_steps();
   const std::size_t concurrency = options_.concurrency.value_or(128);
-  progress_("w6: w1 killed at half and started again");
+  const std::string what = "w6: w1 killed at half and started again";
+  progress_(what);
   const std::string url = fresh_url();
   PAWL_TRY_ASSIGN(const store::SqliteOptions parsed, store::parse_sqlite_url(url));
-  const std::string steps_path = parsed.path + ".steps";
   const std::string starts_path = parsed.path + ".starts";
-  PAWL_TRY_ASSIGN(
-      const pid_t child,
-      start_victim({url, "w6", std::to_string(steps), std::to_string(runs * steps / 2),
-                    std::to_string(runs), std::to_string(concurrency), steps_path, starts_path}));
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFSIGNALED(status)) {
-    return make_error(ErrorCode::kInvalidState, "w6: the process to be killed ended by itself");
-  }
+  PAWL_TRY(run_victim({url, "w6", std::to_string(steps),
+                       std::to_string(std::max<std::size_t>(runs * steps / 2, 1)),
+                       std::to_string(runs), std::to_string(concurrency), starts_path}));
   std::vector<std::size_t> acknowledged;
+  std::vector<bool> is_acknowledged(runs, false);
   {
     std::ifstream file(starts_path);
-    for (std::size_t run = 0; file >> run;) {
+    for (std::size_t run = 0; file >> run && run < runs;) {
       acknowledged.push_back(run);
+      is_acknowledged[run] = true;
     }
+  }
+  std::vector<std::size_t> others;
+  for (std::size_t run = 0; run < runs; ++run) {
+    if (!is_acknowledged[run]) {
+      others.push_back(run);
+    }
+  }
+  PAWL_TRY_ASSIGN(const auto recorded, recorded_steps(url, "w6-", first_numbers(runs)));
+  double lost = 0;
+  std::size_t open = 0;
+  for (const std::size_t run : acknowledged) {
+    const auto found = recorded.find(run);
+    lost += found == recorded.end() ? 1 : 0;
+    open += found != recorded.end() && found->second < steps ? 1 : 0;
   }
   Figure figure;
   figure.workload = "w6";
   figure.variant = "killed at half, " + std::to_string(acknowledged.size()) + " acknowledged";
-  double lost = 0;
-  double doubled = 0;
-  std::size_t open = 0;
-  {
-    // Steps whose outcome was recorded before the kill must not run again.
-    std::map<std::pair<int, int>, int> recorded;
-    PAWL_TRY_ASSIGN(const auto store, store::open_sqlite(parsed));
-    for (const std::size_t run : acknowledged) {
-      PAWL_TRY_ASSIGN(const auto row, store->find_run("w6-" + std::to_string(run), std::nullopt));
-      if (!row) {
-        lost += 1;
-        continue;
-      }
-      open += store::is_closed(row->status) ? 0 : 1;
-      int number = 0;
-      PAWL_TRY(store->read_log(row->key, 1, [&](const replay::Entry& entry) -> Result<void> {
-        if (entry.kind == replay::EntryKind::kOperationCompleted) {
-          recorded[{static_cast<int>(run), number++}] = 1;
-        }
-        return {};
-      }));
-    }
-    std::ofstream file(parsed.path + ".again");
-    step_file = &file;
-    recorder.prepare(runs, steps);
-    executed_steps = 0;
-    const auto started = Clock::now();
+  recorder.prepare(runs, steps);
+  executed_steps = 0;
+  const std::string again_path = parsed.path + ".again";
+  std::ofstream again(again_path);
+  std::mutex mutex;
+  std::vector<double> done_ms;
+  std::size_t left = acknowledged.size();
+  std::size_t wrong = 0;
+  engine::Latch all_done;
+  if (left == 0) {
+    all_done.set();
+  }
+  step_file = &again;
+  const auto started = Clock::now();
+  const Result<void> finished = [&]() -> Result<void> {
     Subject subject(url);
-    std::atomic<std::size_t> left = acknowledged.size();
-    std::atomic<double> resumed = 0;
-    engine::Latch done;
-    std::atomic<int> wrong = 0;
     for (const std::size_t run : acknowledged) {
-      subject.engine().wait("w6-" + std::to_string(run),
-                            [&](const Result<engine::RunOutcome>& outcome) {
-                              if (!outcome || outcome->status != store::RunStatus::kCompleted) {
-                                ++wrong;
-                              }
-                              if (--left == 0) {
-                                done.set();
-                              }
-                            });
+      subject.engine().wait(
+          "w6-" + std::to_string(run), [&](const Result<engine::RunOutcome>& outcome) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            wrong += outcome && outcome->status == store::RunStatus::kCompleted ? 0 : 1;
+            done_ms.push_back(seconds_since(started) * 1000);
+            if (--left == 0) {
+              all_done.set();
+            }
+          });
     }
-    if (!acknowledged.empty() && !subject.environment().wait(done, 60'000)) {
-      lost += static_cast<double>(left);
+    Load load = steps_load("w6-", others, steps, concurrency);
+    load.on_end = [&](std::size_t) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      done_ms.push_back(seconds_since(started) * 1000);
+    };
+    load.on_tick = [&](std::size_t) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      counting(what, runs)(done_ms.size());
+    };
+    PAWL_TRY(subject.run(load));
+    // A run that is lost never ends: as long as steps are executed, none is given up.
+    std::uint64_t seen = executed_steps;
+    auto last_change = Clock::now();
+    bool is_given_up = false;
+    while (!all_done.is_set() && !is_given_up) {
+      usleep(1000);
+      if (seen != executed_steps) {
+        seen = executed_steps;
+        last_change = Clock::now();
+      }
+      is_given_up = seconds_since(last_change) > 60;
     }
     figure.secs = seconds_since(started);
-    lost += wrong;
-    for (std::size_t run = 0; run < runs; ++run) {
-      for (const Clock::time_point& time : recorder.times(run)) {
-        const double after = std::chrono::duration<double>(time - started).count();
-        if (resumed == 0 || after < resumed) {
-          resumed = after;
-        }
-      }
-    }
     subject.stop();
-    step_file = nullptr;
-    file.close();
-    for (const auto& [place, count] : read_steps(parsed.path + ".again")) {
-      doubled += recorded.contains(place) || count > 1 ? 1 : 0;
+    return {};
+  }();
+  step_file = nullptr;
+  again.close();
+  PAWL_TRY(finished);
+  lost += static_cast<double>(left + wrong);
+  double resumed = figure.secs.value_or(0);  // Until the first step of a run from before the kill.
+  for (const std::size_t run : acknowledged) {
+    for (const Clock::time_point& time : recorder.times(run)) {
+      resumed = std::min(resumed, std::chrono::duration<double>(time - started).count());
     }
-    figure.more.emplace_back("open_at_the_kill", static_cast<double>(open));
-    figure.more.emplace_back("resumed_after_s", resumed);
-    figure.more.emplace_back("lost", lost);
-    figure.more.emplace_back("doubled", doubled);
-    figure.bar = "nothing lost or doubled, resumed within 1 s";
-    figure.is_met = lost == 0 && doubled == 0 && resumed <= 1;
   }
+  double doubled = 0;
+  for (const auto& [place, count] : read_steps(again_path)) {
+    const auto found = recorded.find(place.first);
+    const bool was_recorded = found != recorded.end() && place.second < found->second;
+    doubled += was_recorded || count > 1 ? 1 : 0;
+  }
+  std::sort(done_ms.begin(), done_ms.end());
+  figure.p50_ms = at(done_ms, 0.5);
+  figure.p99_ms = at(done_ms, 0.99);
+  figure.more.emplace_back("open_at_the_kill", static_cast<double>(open));
+  figure.more.emplace_back("resumed_after_s", resumed);
+  figure.more.emplace_back("lost", lost);
+  figure.more.emplace_back("doubled", doubled);
+  figure.bar = "nothing lost or doubled, resumed within 1 s";
+  figure.is_met = lost == 0 && doubled == 0 && resumed <= 1;
   PAWL_TRY_ASSIGN(const RawFigure limit,
                   raw(url, concurrency, std::max<std::size_t>(executed_steps, 1)));
-  figure.raw = limit.secs;
-  figure.ratio = *figure.secs / std::max(figure.raw, 1e-9);
+  set_raw(figure, limit.secs);
   clean(url);
-  report_(figure);
-  return {};
+  return report_(figure);
 }
 
 }  // namespace
 
-Result<void> run_bench(const BenchOptions& options,
-                       const std::function<void(const Figure&)>& report,
+Result<void> run_bench(const BenchOptions& options, Workspace& workspace,
+                       const std::function<Result<void>(const Figure&)>& report,
                        const std::function<void(const std::string&)>& progress) {
   try {
-    return Bench(options, report, progress).run();
+    return Bench(options, workspace, report, progress).run();
   } catch (const Exception& error) {
     return make_error(ErrorCode::kStoreIo, error.what());
   }
 }
 
-// URL, workload, steps, steps until the end; w6 also: runs, concurrency, two files.
+// URL, workload, steps, the step to die in; w6 also: runs, concurrency, a file for the numbers of
+// the runs whose start was acknowledged.
 int run_bench_victim(const std::vector<std::string>& arguments) {
   const auto number = [&](std::size_t index) { return std::stoull(arguments.at(index)); };
-  const std::size_t steps = number(2);
-  const std::size_t last = number(3);
   const bool is_w6 = arguments.at(1) == "w6";
-  std::ofstream steps_out(is_w6 ? arguments.at(6) : "/dev/null");
-  std::ofstream starts_out(is_w6 ? arguments.at(7) : "/dev/null");
-  step_file = is_w6 ? &steps_out : nullptr;
-  recorder.prepare(is_w6 ? number(4) : 1, steps);
-  std::thread killer([last] {
-    while (executed_steps < last) {
-      usleep(200);
-    }
-    kill(getpid(), SIGKILL);
-  });
-  killer.detach();
+  const std::size_t steps = number(2);
+  const std::size_t runs = is_w6 ? number(4) : 1;
+  std::ofstream starts_out(is_w6 ? arguments.at(6) : "/dev/null");
+  recorder.prepare(runs, steps);
+  last_step = number(3);
+  Load load;
+  load.kind = "steps";
+  load.prefix = is_w6 ? "w6-" : "w2-";
+  load.numbers = first_numbers(runs);
+  load.open_max = is_w6 ? number(5) : 1;
+  load.input = [steps](std::size_t run) {
+    return "[" + std::to_string(run) + "," + std::to_string(steps) + "]";
+  };
+  load.on_start = [&](std::size_t run) { starts_out << run << "\n" << std::flush; };
   Subject subject(arguments.at(0));
-  std::mutex mutex;
-  const Result<void> done = subject.run_all(
-      "steps", is_w6 ? "w6-" : "w2-", is_w6 ? number(4) : 1, is_w6 ? number(5) : 1,
-      [steps](std::size_t run) {
-        return "[" + std::to_string(run) + "," + std::to_string(steps) + "]";
-      },
-      [&](std::size_t run) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        starts_out << run << "\n" << std::flush;
-      });
-  return done ? 0 : 1;
+  const Result<void> done = subject.run(load);
+  if (!done) {
+    std::fprintf(stderr, "pawl bench: %s\n", done.error().message.c_str());
+  }
+  return 1;
 }
 
 }  // namespace pawl::workloads

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "workloads/workspace.h"
 
 namespace pawl::workloads {
 
@@ -17,14 +19,22 @@ struct BenchOptions {
   std::optional<std::size_t> concurrency;
   std::optional<std::size_t> runs;
   std::optional<std::size_t> steps;
-  std::string store;    // URL; empty: a SQLite file in a temporary directory here.
+  // URL of a file that is not there: databases are made in a new directory beside it, and removed.
+  // Empty: in a new directory here.
+  std::string store;
   bool quick = false;   // A smaller version of all.
   std::string program;  // This program, to be started again by workloads that kill it.
 };
 
+// The most that may be asked for: what is noted for each run and step has to fit into memory.
+inline constexpr std::size_t kRunsMax = 10'000'000;
+inline constexpr std::size_t kStepsMax = 10'000'000;
+inline constexpr std::size_t kStepsOfAllRunsMax = 100'000'000;
+
 struct Figure {
   std::string workload;
   std::string variant;
+  // One of the two.
   std::optional<double> steps_s;
   std::optional<double> secs;
   double p50_ms = 0;
@@ -36,13 +46,15 @@ struct Figure {
   std::vector<std::pair<std::string, double>> more;
 };
 
-// Calls `report` for each figure as soon as it is there, and `progress` with what is being done.
-Result<void> run_bench(const BenchOptions& options,
-                       const std::function<void(const Figure&)>& report,
+// Calls `report` for each figure as soon as it is there, and ends with its error if it has one;
+// calls `progress` with what is being done. What it needs is made in the workspace, which is empty.
+Result<void> run_bench(const BenchOptions& options, Workspace& workspace,
+                       const std::function<Result<void>(const Figure&)>& report,
                        const std::function<void(const std::string&)>& progress);
 
-// The part of a workload that is killed: started by run_bench() as a process of its own. Says on
-// stdout how far it is. Never returns if all goes well.
+// The part of a workload that is killed: run_bench() starts `program` with this word and more
+// arguments. Never returns if all goes well.
+inline constexpr std::string_view kVictim = "bench-victim";
 int run_bench_victim(const std::vector<std::string>& arguments);
 
 }  // namespace pawl::workloads

@@ -2,10 +2,12 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <memory>
+#include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "store/sqlite/sqlite_store.h"
@@ -64,39 +66,89 @@ Result<void> run(sqlite3* db, sqlite3_stmt* statement) {
   return {};
 }
 
+// Read into memory before they are written: not all, there may be millions.
+constexpr std::size_t kPartRows = 50'000;
+
 using Row = std::vector<Value>;
 
-Result<std::vector<Row>> read_rows(sqlite3* db, const std::string& sql) {
-  PAWL_TRY_ASSIGN(const Statement select, prepare(db, sql));
-  std::vector<Row> rows;
-  while (sqlite3_step(select.get()) == SQLITE_ROW) {
-    Row row;
-    for (int i = 0; i < sqlite3_column_count(select.get()); ++i) {
-      row.emplace_back(sqlite3_value_dup(sqlite3_column_value(select.get(), i)));
+Row read_row(sqlite3_stmt* select) {
+  Row row;
+  for (int i = 0; i < sqlite3_column_count(select); ++i) {
+    row.emplace_back(sqlite3_value_dup(sqlite3_column_value(select, i)));
+  }
+  return row;
+}
+
+std::int64_t key_of(const Row& row) { return sqlite3_value_int64(row.front().get()); }
+
+// What is written with one entry of the log.
+struct Written {
+  std::optional<Row> run;  // With its first entry.
+  std::optional<Row> input;
+  Row entry;
+};
+
+// Reads the log in the order in which it was written.
+class Reader {
+ public:
+  static Result<Reader> make(sqlite3* db, std::size_t rows_max) {
+    Reader reader;
+    PAWL_TRY_ASSIGN(reader.log_,
+                    prepare(db,
+                            "SELECT * FROM pawl_log WHERE rowid > (SELECT max(rowid) FROM "
+                            "pawl_log) - " +
+                                std::to_string(rows_max) + " ORDER BY rowid"));
+    PAWL_TRY_ASSIGN(reader.run_, prepare(db, "SELECT * FROM pawl_run WHERE key = ?"));
+    PAWL_TRY_ASSIGN(reader.input_, prepare(db, "SELECT * FROM pawl_input WHERE run = ?"));
+    return reader;
+  }
+
+  // The next ones, at most `count`.
+  std::vector<Written> next(std::size_t count) {
+    std::vector<Written> part;
+    while (part.size() < count && !is_at_end_) {
+      if (sqlite3_step(log_.get()) != SQLITE_ROW) {
+        is_at_end_ = true;  // Another step would begin again.
+        break;
+      }
+      Written written;
+      written.entry = read_row(log_.get());
+      const std::int64_t run = key_of(written.entry);
+      if (seen_.insert(run).second) {
+        written.run = find(run_.get(), run);
+        written.input = find(input_.get(), run);
+      }
+      part.push_back(std::move(written));
     }
-    rows.push_back(std::move(row));
+    return part;
   }
-  return rows;
-}
 
-// Rows of one table, by the run that they belong to.
-using ByRun = std::map<std::int64_t, Row>;
+ private:
+  Reader() = default;
 
-Result<ByRun> read_by_run(sqlite3* db, const std::string& sql) {
-  PAWL_TRY_ASSIGN(std::vector<Row> rows, read_rows(db, sql));
-  ByRun by_run;
-  for (Row& row : rows) {
-    const std::int64_t run = sqlite3_value_int64(row.front().get());
-    by_run.emplace(run, std::move(row));
+  static std::optional<Row> find(sqlite3_stmt* select, std::int64_t run) {
+    std::optional<Row> row;
+    sqlite3_bind_int64(select, 1, run);
+    if (sqlite3_step(select) == SQLITE_ROW) {
+      row = read_row(select);
+    }
+    sqlite3_reset(select);
+    return row;
   }
-  return by_run;
-}
+
+  Statement log_;
+  Statement run_;
+  Statement input_;
+  bool is_at_end_ = false;
+  std::unordered_set<std::int64_t> seen_;  // Runs.
+};
 
 class Inserter {
  public:
-  static Result<Inserter> make(sqlite3* db, const std::string& table, std::size_t columns) {
+  static Result<Inserter> make(sqlite3* db, const std::string& table) {
+    PAWL_TRY_ASSIGN(const Statement all, prepare(db, "SELECT * FROM " + table));
     std::string sql = "INSERT INTO " + table + " VALUES(?";
-    for (std::size_t i = 1; i < columns; ++i) {
+    for (int i = 1; i < sqlite3_column_count(all.get()); ++i) {
       sql += ",?";
     }
     PAWL_TRY_ASSIGN(Statement statement, prepare(db, sql + ")"));
@@ -127,51 +179,64 @@ void remove_files(const std::string& path) {
 Result<RawFigure> copy_log(const store::SqliteOptions& source, std::size_t batch,
                            std::size_t rows_max) {
   PAWL_TRY_ASSIGN(const Database from, open(source.path, source.durability));
-  PAWL_TRY_ASSIGN(const std::vector<Row> log,
-                  read_rows(from.get(),
-                            "SELECT * FROM (SELECT * FROM pawl_log ORDER BY rowid DESC "
-                            "LIMIT " +
-                                std::to_string(rows_max) + ") ORDER BY rowid"));
-  PAWL_TRY_ASSIGN(ByRun runs, read_by_run(from.get(), "SELECT * FROM pawl_run"));
-  PAWL_TRY_ASSIGN(ByRun inputs, read_by_run(from.get(), "SELECT * FROM pawl_input"));
+  PAWL_TRY_ASSIGN(Reader reader, Reader::make(from.get(), rows_max));
   store::SqliteOptions target = source;
   target.path += ".raw";
   remove_files(target.path);
   PAWL_TRY(store::open_sqlite(target));  // Makes the tables.
   RawFigure figure;
-  if (!log.empty() && !runs.empty() && !inputs.empty()) {
+  {
     PAWL_TRY_ASSIGN(const Database db, open(target.path, target.durability));
     PAWL_TRY_ASSIGN(const Statement begin, prepare(db.get(), "BEGIN IMMEDIATE"));
     PAWL_TRY_ASSIGN(const Statement commit, prepare(db.get(), "COMMIT"));
-    PAWL_TRY_ASSIGN(Inserter log_rows, Inserter::make(db.get(), "pawl_log", log.front().size()));
-    PAWL_TRY_ASSIGN(Inserter run_rows,
-                    Inserter::make(db.get(), "pawl_run", runs.begin()->second.size()));
-    PAWL_TRY_ASSIGN(Inserter input_rows,
-                    Inserter::make(db.get(), "pawl_input", inputs.begin()->second.size()));
-    const auto started = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < log.size(); ++i) {
-      if (i % batch == 0) {
-        PAWL_TRY(run(db.get(), begin.get()));
+    PAWL_TRY_ASSIGN(Inserter log_rows, Inserter::make(db.get(), "pawl_log"));
+    PAWL_TRY_ASSIGN(Inserter run_rows, Inserter::make(db.get(), "pawl_run"));
+    PAWL_TRY_ASSIGN(Inserter input_rows, Inserter::make(db.get(), "pawl_input"));
+    // Whole batches in each part, so that parts make no difference.
+    const std::size_t part_rows = std::max(batch, kPartRows / batch * batch);
+    std::chrono::steady_clock::duration spent{};
+    for (std::vector<Written> part; !(part = reader.next(part_rows)).empty();) {
+      const auto started = std::chrono::steady_clock::now();
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        const Written& written = part[i];
+        if (i % batch == 0) {
+          PAWL_TRY(run(db.get(), begin.get()));
+        }
+        if (written.run) {
+          PAWL_TRY(run_rows.insert(*written.run));
+        }
+        if (written.input) {
+          PAWL_TRY(input_rows.insert(*written.input));
+        }
+        PAWL_TRY(log_rows.insert(written.entry));
+        if (i % batch == batch - 1 || i + 1 == part.size()) {
+          PAWL_TRY(run(db.get(), commit.get()));
+          ++figure.commits;
+        }
       }
-      const std::int64_t key = sqlite3_value_int64(log[i].front().get());
-      if (const auto found = runs.find(key); found != runs.end()) {
-        PAWL_TRY(run_rows.insert(found->second));
-        runs.erase(found);
-      }
-      if (const auto found = inputs.find(key); found != inputs.end()) {
-        PAWL_TRY(input_rows.insert(found->second));
-        inputs.erase(found);
-      }
-      PAWL_TRY(log_rows.insert(log[i]));
-      if (i % batch == batch - 1 || i + 1 == log.size()) {
-        PAWL_TRY(run(db.get(), commit.get()));
-        ++figure.commits;
-      }
+      spent += std::chrono::steady_clock::now() - started;
+      figure.rows += part.size();
     }
-    figure.secs = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    figure.rows = log.size();
+    figure.secs = std::chrono::duration<double>(spent).count();
   }
   remove_files(target.path);
+  return figure;
+}
+
+Result<RawFigure> read_log(const store::SqliteOptions& source, std::size_t rows_max) {
+  PAWL_TRY_ASSIGN(const Database db, open(source.path, source.durability));
+  PAWL_TRY_ASSIGN(const Statement select,
+                  prepare(db.get(), "SELECT * FROM pawl_log ORDER BY ns, run, seq LIMIT " +
+                                        std::to_string(rows_max)));
+  RawFigure figure;
+  const auto started = std::chrono::steady_clock::now();
+  while (sqlite3_step(select.get()) == SQLITE_ROW) {
+    for (int i = 0; i < sqlite3_column_count(select.get()); ++i) {
+      sqlite3_column_blob(select.get(), i);
+    }
+    ++figure.rows;
+  }
+  figure.secs = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return figure;
 }
 

@@ -22,8 +22,11 @@ struct RawFigure {
 
 // Copies the log of the database at `source` into a new one beside it, in commits of `batch` rows,
 // in the order in which they were written; a run's own row and its input go with its first entry.
-// At most the last `rows_max` rows of the log.
+// At most the last `rows_max` rows of the log. Only writing is timed.
 Result<RawFigure> copy_log(const store::SqliteOptions& source, std::size_t batch,
                            std::size_t rows_max);
+
+// Reads the first `rows_max` rows of the log, run by run.
+Result<RawFigure> read_log(const store::SqliteOptions& source, std::size_t rows_max);
 
 }  // namespace pawl::workloads

@@ -80,6 +80,7 @@ TEST(SqliteUrl, SaysWhatIsWrong) {
       {"postgres:app.db", "has to begin with 'sqlite:'"},
       {"sqlite:", "the path is empty"},
       {"sqlite:?durability=power", "the path is empty"},
+      {"sqlite://a.db", "write sqlite:a.db for a file here"},
       {"sqlite:a.db?speed=high", "unknown parameter 'speed'"},
       {"sqlite:a.db?durability=none", "'power' or 'process', not 'none'"},
       {"sqlite:a.db?durability", "not of the form name=value"},
@@ -318,6 +319,32 @@ TEST(SqliteFile, ADamagedOneSaysSo) {
     seen = done.error().code;
   }
   EXPECT_EQ(seen, ErrorCode::kStoreCorrupt);
+}
+
+TEST(SqliteFile, IsLeftAloneByWhoOnlyLooks) {
+  const TempDir dir;
+  SqliteOptions options;
+  options.path = dir.file("a.db");
+  options.may_make = false;
+  EXPECT_EQ(open_sqlite(options).error().code, ErrorCode::kStoreUnusable);
+  EXPECT_FALSE(std::filesystem::exists(options.path));
+  std::ofstream(options.path).close();
+  EXPECT_NE(open_sqlite(options).error().message.find("is empty"), std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(options.path), 0U);
+  SqliteOptions maker;
+  maker.path = options.path;
+  ASSERT_TRUE(open_sqlite(maker).has_value());
+  EXPECT_TRUE(open_sqlite(options).has_value());
+  options.name_space = "shop";
+  EXPECT_NE(open_sqlite(options).error().message.find("no namespace 'shop'"), std::string::npos);
+  {
+    const std::unique_ptr<Connection> connection =
+        value(Connection::open({options.path, "", 0, /*may_create=*/false}));
+    EXPECT_EQ(value(connection->query_integer("SELECT count(*) FROM pawl_namespace")), 1);
+    const std::array newer = {"", "CREATE TABLE later(x)"};
+    EXPECT_NE(check_made(*connection, newer, "default").error().message.find("older Pawl"),
+              std::string::npos);
+  }
 }
 
 // --- Migrations ----------------------------------------------------------------------------------

@@ -27,6 +27,11 @@ class UrlParser {
     if (options_.path.empty()) {
       return wrong("the path is empty; write e.g. sqlite:app.db");
     }
+    if (options_.path.starts_with("//") && !options_.path.starts_with("///")) {
+      const std::string name = options_.path.substr(2);
+      return wrong("there is no host in it; write sqlite:" + name + " for a file here, sqlite:/" +
+                   name + " for one from the root");
+    }
     if (mark != std::string_view::npos) {
       PAWL_TRY(parse_parameters(rest.substr(mark + 1)));
     }

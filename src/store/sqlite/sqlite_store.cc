@@ -277,6 +277,12 @@ Result<void> check(const SqliteOptions& options) {
 
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
   PAWL_TRY(check(options));
+  if (!options.may_make) {
+    PAWL_TRY_ASSIGN(const std::unique_ptr<Connection> connection,
+                    Connection::open({options.path, options.vfs, options.busy_timeout_ms,
+                                      /*may_create=*/false}));
+    PAWL_TRY(check_made(*connection, schema_steps(), options.name_space));
+  }
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> writer, open_writer(options));
   PAWL_TRY_ASSIGN(const std::int64_t ns, find_or_add_namespace(*writer, options.name_space));
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> reader, open_reader(options));

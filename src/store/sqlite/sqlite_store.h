@@ -13,7 +13,8 @@
 namespace pawl::store {
 
 // Opens the database, makes or migrates what is missing, and adds the namespace if it is new.
-// kStoreUnusable: a wrong file, one of a newer Pawl, a missing directory, missing rights.
+// kStoreUnusable: a wrong file, one of a newer Pawl, a missing directory, missing rights; also what
+// is missing if nothing may be made.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
 }  // namespace pawl::store
