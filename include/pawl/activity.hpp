@@ -47,10 +47,11 @@ class Activity {
   // The encoded argument, or the array of all.
   std::string_view input() const;
 
-  // The time limit is over, somebody cancelled it, or the engine stops: end soon.
+  // The time limit is over, somebody cancelled it, its run has ended, or the engine stops: end
+  // soon.
   bool should_stop() const;
-  // Says that it is alive. The next attempt gets `details`, if this one fails. False: as
-  // should_stop().
+  // Says that it is alive; may be called often: one in a second is written. The next attempt gets
+  // `details`, if this one fails. False: as should_stop().
   bool heartbeat() const { return heartbeat_raw({}); }
   template <class T>
   bool heartbeat(const T& details) const {

@@ -254,7 +254,7 @@ void EngineImpl::task_changed(store::ChangeTask& done) {
   }
   if (done.claim) {
     take_over(*done.claim);
-  } else if (done.owner == worker_) {
+  } else if (done.owner == worker_ && done.arrival) {
     store::Arrival arrival;
     static_cast<store::NewArrival&>(arrival) = *done.arrival;
     arrival.key = done.key;
@@ -319,7 +319,7 @@ void EngineImpl::write_heartbeat(const AttemptId& id, RunningTask& running) {
   }
   task_due_ms_ = std::min(task_due_ms_, change.due_ms);
   submit<store::ChangeTask>(
-      std::move(change), [this, id](Result<void> result, store::ChangeTask& done) {
+      std::move(change), [this, id](const Result<void>& result, store::ChangeTask& done) {
         const auto found_again = running_tasks_.find(id);
         if (found_again == running_tasks_.end()) {
           return;

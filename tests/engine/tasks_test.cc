@@ -16,7 +16,7 @@ using replay::CommandKind;
 using store::RunStatus;
 using testing::ElementsAre;
 
-Step task_step(TaskOptions options) {
+Step task_step(const TaskOptions& options) {
   return [extra = encode_task_options(options)](RunHost& host) -> replay::FutureId {
     replay::CommandRequest request;
     request.kind = CommandKind::kTask;
@@ -60,9 +60,9 @@ class Tasks : public testing::Test {
   store::TaskRow task() const {
     const auto run = store_->find_run("r", std::nullopt);
     PAWL_CHECK(run.has_value() && run->has_value());
-    const auto tasks = store_->read_tasks((*run)->key);
+    auto tasks = store_->read_tasks((**run).key);
     PAWL_CHECK(tasks.has_value() && tasks->size() == 1);
-    return tasks->front();
+    return std::move(tasks->front());
   }
 
   Disk disk_;
