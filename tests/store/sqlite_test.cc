@@ -341,7 +341,8 @@ TEST(SqliteFile, IsLeftAloneByWhoOnlyLooks) {
     const std::unique_ptr<Connection> connection =
         value(Connection::open({options.path, "", 0, /*may_create=*/false}));
     EXPECT_EQ(value(connection->query_integer("SELECT count(*) FROM pawl_namespace")), 1);
-    const std::array newer = {"", "CREATE TABLE later(x)"};
+    std::vector<const char*> newer(schema_steps().begin(), schema_steps().end());
+    newer.push_back("CREATE TABLE later(x)");
     EXPECT_NE(check_made(*connection, newer, "default").error().message.find("older Pawl"),
               std::string::npos);
   }
@@ -515,6 +516,24 @@ TEST_F(InsideTest, WhoEndsTheTransactionHasNothingWritten) {
     EXPECT_EQ(accounts(), 0);
     EXPECT_TRUE(apply(*store_, turn(std::string("next ") + sql, "SELECT 1")).committed);
   }
+}
+
+TEST_F(InsideTest, ALeaseThatWasTakenBackWithTheBatchIsNone) {
+  CommitTurn released = turn("a", "SELECT 1");
+  released.inside = nullptr;
+  released.release = true;
+  ASSERT_TRUE(apply(*store_, released).released);
+  Claim claim;
+  claim.run = released.run;
+  claim.worker = worker_;
+  CommitTurn next = released;
+  next.epoch += 1;
+  next.entries = {entry(2)};
+  next.release = false;
+  std::vector<Op> ops = {claim, next, turn("b", "ROLLBACK")};
+  ASSERT_FALSE(store_->apply(ops).has_value());
+  EXPECT_FALSE(apply(*store_, next).committed);
+  EXPECT_THAT(seqs_of(*store_, released.run), ElementsAre(1));
 }
 
 // --- Signals and codec ---------------------------------------------------------------------------

@@ -496,6 +496,26 @@ TEST_P(StoreTest, APlainTurnLeavesTheRunAlone) {
   EXPECT_EQ(describe(row(run.key)), describe(run));
 }
 
+// What a store knows of a lease from the last turn must not outlive it.
+TEST_P(StoreTest, ALeaseLostToAnotherStoreBetweenTwoTurnsIsLost) {
+  const RunRow run = held("order-1");
+  CommitTurn first = turn(run);
+  first.entries = {entry(1)};
+  EXPECT_TRUE(apply(store_, first).committed);
+  const std::unique_ptr<Store> other = value(backend_->open("default"));
+  EXPECT_TRUE(other->remove_worker(worker_, 3000).has_value());
+  CommitTurn second = turn(run);
+  second.entries = {entry(2)};
+  EXPECT_FALSE(apply(store_, second).committed);
+  worker_ = add_worker(store_);
+  const Claim again = claim(run.key, worker_);
+  ASSERT_TRUE(again.claimed);
+  CommitTurn third = turn(again.row);
+  third.entries = {entry(2)};
+  EXPECT_TRUE(apply(store_, third).committed);
+  EXPECT_FALSE(apply(store_, turn(run)).committed);
+}
+
 TEST_P(StoreTest, OnlyTheHolderCommits) {
   const RunRow run = held("order-1");
   const auto refused = [&](RunKey key, WorkerKey worker, std::int64_t epoch) {

@@ -210,9 +210,17 @@ Result<RunHead> RunTable::get_head(RunKey run) {
 }
 
 Result<std::optional<Lease>> RunTable::find_lease(RunKey run) {
+  if (const auto known = leases_.find(run); known != leases_.end()) {
+    return std::optional<Lease>(known->second);
+  }
   Query query(find_lease_);
   PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
-  return found ? std::optional<Lease>({query.as_integer(0), query.as_integer(1)}) : std::nullopt;
+  if (!found) {
+    return std::optional<Lease>();
+  }
+  const Lease lease{query.as_integer(0), query.as_integer(1)};
+  leases_.emplace(run, lease);
+  return std::optional<Lease>(lease);
 }
 
 Result<RunRow> RunTable::add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
@@ -269,6 +277,7 @@ Result<void> RunTable::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms)
   row.epoch += 1;
   row.wake_ms = kNever;
   row.waiting_for.clear();
+  leases_.erase(row.key);
   Query query(claim_);
   query.integer(worker).integer(row.epoch).integer(static_cast<std::int64_t>(status));
   return query.integer(row.changed_ms).integer(row.key).run();
@@ -276,12 +285,14 @@ Result<void> RunTable::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms)
 
 Result<void> RunTable::release(RunKey run, RunStatus status, std::string_view waiting_for,
                                std::int64_t wake_ms, std::int64_t now_ms) {
+  leases_.erase(run);
   Query query(release_);
   query.integer(static_cast<std::int64_t>(status)).integer(now_ms).text_or_null(waiting_for);
   return query.moment(wake_ms).integer(run).run();
 }
 
 Result<void> RunTable::close(RunKey run, RunStatus status, std::int64_t now_ms) {
+  leases_.erase(run);
   Query query(close_);
   return query.integer(static_cast<std::int64_t>(status)).integer(now_ms).integer(run).run();
 }
@@ -310,6 +321,7 @@ Result<void> RunTable::resume(RunKey run, std::int64_t now_ms) {
 }
 
 Result<std::int64_t> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
+  leases_.clear();
   PAWL_TRY(Query(free_).integer(now_ms).integer(worker).integer(ns_).run());
   return connection_.changes();
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,10 @@ class RunTable {
   // not.
   Result<RunRow> get(RunKey run);
   Result<RunHead> get_head(RunKey run);
-  // None: there is no such run.
+  // None: there is no such run. What it has found it knows until forget_leases(), which is to be
+  // called when others may have changed them, and after a rollback.
   Result<std::optional<Lease>> find_lease(RunKey run);
+  void forget_leases() { leases_.clear(); }
 
   // `owner` 0: it is to be claimed at once.
   Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
@@ -101,6 +104,7 @@ class RunTable {
 
   Connection& connection_;
   std::int64_t ns_;
+  std::unordered_map<RunKey, Lease> leases_;
   Statement find_;
   Statement find_newest_;
   Statement find_numbered_;

@@ -21,6 +21,7 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::size_t payload_byte
       compensations_(connection, ns),
       workers_(connection, ns),
       begin_(connection, "BEGIN IMMEDIATE"),
+      data_version_(connection, "PRAGMA data_version"),
       commit_(connection, "COMMIT"),
       rollback_(connection, "ROLLBACK"),
       savepoint_(connection, "SAVEPOINT pawl_turn"),
@@ -36,7 +37,23 @@ Writer::~Writer() { sqlite3_commit_hook(connection_.native(), nullptr, nullptr);
 
 Result<void> Writer::begin() {
   known_worker_ = 0;
-  return Query(begin_).run();
+  PAWL_TRY(Query(begin_).run());
+  const Result<std::int64_t> version = read_version();
+  if (!version.has_value()) {
+    roll_back();
+    return version.error();
+  }
+  if (*version != seen_version_) {
+    seen_version_ = *version;
+    runs_.forget_leases();
+  }
+  return {};
+}
+
+Result<std::int64_t> Writer::read_version() {
+  Query query(data_version_);
+  PAWL_TRY(query.step());
+  return query.as_integer(0);
 }
 
 Result<void> Writer::commit() {
@@ -49,6 +66,7 @@ Result<void> Writer::commit() {
 
 // SQLite has rolled back by itself after some errors.
 void Writer::roll_back() {
+  runs_.forget_leases();
   if (connection_.in_transaction()) {
     static_cast<void>(Query(rollback_).run());
   }

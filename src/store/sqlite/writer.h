@@ -50,6 +50,7 @@ class Writer {
  private:
   Result<void> transact(const std::function<Result<void>()>& what_to_do);
   Result<void> begin();
+  Result<std::int64_t> read_version();
   Result<void> commit();
   void roll_back();
 
@@ -134,6 +135,7 @@ class Writer {
   CompensationTable compensations_;
   WorkerTable workers_;
   Statement begin_;
+  Statement data_version_;
   Statement commit_;
   Statement rollback_;
   Statement savepoint_;
@@ -141,7 +143,8 @@ class Writer {
   Statement keep_;
 
   std::set<WorkerKey> own_workers_;
-  WorkerKey known_worker_ = 0;  // Seen in this transaction.
+  WorkerKey known_worker_ = 0;     // Seen in this transaction.
+  std::int64_t seen_version_ = 0;  // Changes when another connection has written.
   bool concerns_others_ = false;
   bool is_inside_ = false;  // A turn's callback runs: it must not end the transaction.
 };
