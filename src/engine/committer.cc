@@ -4,7 +4,8 @@ namespace pawl::engine {
 
 namespace {
 
-// Batches of this size are worth being split in two.
+// So many runs in step are worth being split in two: one half commits while the other one takes its
+// turns.
 constexpr std::size_t kPipelineFrom = 16;
 // Longer ones are not kept for their memory.
 constexpr std::size_t kSpareMax = 4096;
@@ -17,22 +18,38 @@ bool is_about_one(ErrorCode code) {
 
 }  // namespace
 
+bool Committer::are_many() const { return last_batch_ + batch_before_ >= kPipelineFrom; }
+
+// With a little left out: who comes late goes with the other half.
+bool Committer::is_half() const {
+  const std::size_t in_step = last_batch_ + batch_before_;
+  return pending_->ops.size() * 2 + in_step / 8 >= in_step;
+}
+
 void Committer::submitted() {
   if (in_flight_) {
     return;
   }
-  const std::size_t in_step = last_batch_ + batch_before_;
-  if (in_step >= kPipelineFrom && pending_->ops.size() * 2 >= in_step) {
-    // Many runs in step: half of them commit while the others take their turns.
+  if (are_many() && is_half()) {
     flush(false);
   } else if (!flush_posted_) {
     // Behind what the loop has to do already, which may add to the batch.
     flush_posted_ = true;
-    env_.post(Lane::kLoop, [this] {
-      flush_posted_ = false;
-      flush(true);
-    });
+    env_.post(Lane::kLoop, [this] { flush_or_wait(); });
   }
+}
+
+// As long as more comes, half of many runs is waited for: on the way over another thread, so that
+// it takes as long as it takes others to bring something.
+void Committer::flush_or_wait() {
+  const std::size_t size = pending_->ops.size();
+  if (!in_flight_ && are_many() && !is_half() && size > seen_) {
+    seen_ = size;
+    env_.post(Lane::kReader, [this] { env_.post(Lane::kLoop, [this] { flush_or_wait(); }); });
+    return;
+  }
+  flush_posted_ = false;
+  flush(true);
 }
 
 void Committer::flush(bool is_last_act) {
@@ -40,6 +57,7 @@ void Committer::flush(bool is_last_act) {
     return;
   }
   in_flight_ = true;
+  seen_ = 0;
   ++batches_;
   // It goes from lane to lane, so that what it holds is let go on the loop.
   std::unique_ptr<Batch> batch =
@@ -71,13 +89,26 @@ void Committer::write(Batch& batch) {
 
 void Committer::finish(std::unique_ptr<Batch> batch) {
   in_flight_ = false;
-  if (pending_->ops.size() * 2 >= kPipelineFrom) {
-    flush(false);  // The store has something to do while these runs go on.
+  if (are_many() && is_half()) {
+    // This thread goes on writing; another one will see to the runs.
+    env_.post(Lane::kLoop, [this, batch = std::move(batch)]() mutable { tell(std::move(batch)); });
+    flush(true);
+    return;
   }
+  tell(std::move(batch));
+  if (!pending_->ops.empty()) {
+    if (are_many()) {
+      submitted();
+    } else {
+      flush(true);
+    }
+  }
+}
+
+void Committer::tell(std::unique_ptr<Batch> batch) {
   for (std::size_t i = 0; i < batch->ops.size(); ++i) {
     batch->dones[i](std::move(batch->results[i]), batch->ops[i]);
   }
-  flush(true);
   batch->clear();
   if (batch->ops.capacity() <= kSpareMax) {
     spare_ = std::move(batch);

@@ -46,10 +46,14 @@ class Committer {
     }
   };
 
+  bool are_many() const;
+  bool is_half() const;
   void submitted();
+  void flush_or_wait();
   void flush(bool is_last_act);
   void write(Batch& batch);
   void finish(std::unique_ptr<Batch> batch);
+  void tell(std::unique_ptr<Batch> batch);
 
   store::Store& store_;
   Environment& env_;
@@ -57,6 +61,8 @@ class Committer {
   std::unique_ptr<Batch> spare_;  // Empty: kept for its memory.
   bool flush_posted_ = false;
   bool in_flight_ = false;
+  std::size_t seen_ = 0;  // That many were there when more was waited for.
+  // Sizes: those runs go in step.
   std::size_t last_batch_ = 0;
   std::size_t batch_before_ = 0;
   std::atomic<std::uint64_t> batches_ = 0;
