@@ -559,7 +559,7 @@ void EngineImpl::start_operations(Slot& slot) {
   for (Operation* operation : slot.run->take_startable(env_->now_ms())) {
     count(counters_.operations);
     if (operation->transact) {
-      slot.transactions.push_back(operation->id);
+      slot.transactions.emplace_back(operation->id);
     } else {
       start_operation(slot, *operation);
     }

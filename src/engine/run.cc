@@ -229,7 +229,6 @@ void Run::begin_commit(store::CommitTurn& commit, std::int64_t now_ms) const {
 Turn Run::take_turn(std::int64_t now_ms) {
   Turn turn;
   begin_commit(turn.commit, now_ms);
-  turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   has_undelivered_ = false;
   machine_->set_time(now_ms);
   give_arrivals(now_ms, turn.commit);
@@ -319,8 +318,8 @@ void Run::drive(store::CommitTurn& commit) {
       break;
     }
     note_delivery(**delivery, commit);
-    const std::vector<replay::AwaitId> woken = machine_->woken();
-    for (const replay::AwaitId await : woken) {
+    woken_ = machine_->woken();
+    for (const replay::AwaitId await : woken_) {
       program_->resume(await);
       if (machine_->violation() || program_->end()) {
         break;
@@ -398,9 +397,9 @@ void Run::add_batch(Turn& turn) {
   const replay::Batch batch = machine_->take_new();
   const replay::Log& log = machine_->log();
   commit.entries.reserve(batch.last - batch.first);
-  turn.texts->resize(batch.last - batch.first);  // Once: the entries point into it.
+  turn.texts = std::make_shared<replay::Log::EntryTexts[]>(batch.last - batch.first);
   for (replay::RecordId id = batch.first; id < batch.last; ++id) {
-    commit.entries.push_back(log.entry(id, (*turn.texts)[id - batch.first]));
+    commit.entries.push_back(log.entry(id, turn.texts[id - batch.first]));
     add_effects(id, commit.entries.back(), commit);
   }
   commit.forgotten = batch.forgotten;
@@ -526,7 +525,7 @@ void Run::drop_orphaned_retries(std::int64_t now_ms, store::CommitTurn& commit) 
     }
     commit.consumed.push_back(key);
     if (found != operations_.end() && found->second.state == Operation::State::kWaiting) {
-      retry_dues_.erase({found->second.due_ms, found->second.id});
+      retry_dues_.erase({found->second.due_ms, std::string(found->second.id)});
       operations_.erase(found);
     }
   }
@@ -588,15 +587,14 @@ Turn Run::refuse(std::int64_t now_ms) {
   turn.has_changes = true;
   begin_commit(turn.commit, now_ms);
   turn.commit.reason = failure.message;
-  turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
-  turn.texts->emplace_back();
-  turn.texts->back().id = encode_failure(failure);  // Keeps the payload alive.
+  turn.texts = std::make_shared<replay::Log::EntryTexts[]>(1);
+  turn.texts[0].id = encode_failure(failure);  // Keeps the payload alive.
   replay::Entry end;
   end.kind = EntryKind::kWorkflowFailed;
   end.seq = committed_seq_ + 1;
   end.time_ms = now_ms;
   end.has_payload = true;
-  end.payload = turn.texts->back().id;
+  end.payload = turn.texts[0].id;
   turn.commit.entries.push_back(end);
   // What history says was registered is undone, however far this replay came.
   store::Ending ending;
@@ -674,8 +672,8 @@ Operation* Run::find_operation(std::string_view id) {
 }
 
 Operation& Run::add_operation(replay::FutureId future, RetryPolicy retry) {
-  const std::string id = machine_->command_id(future);
-  const auto [found, is_new] = operations_.try_emplace(id);
+  const auto [found, is_new] = operations_.try_emplace(machine_->command_id(future));
+  const std::string& id = found->first;
   Operation& operation = found->second;
   operation.future = future;
   operation.retry = std::move(retry);
@@ -764,7 +762,7 @@ const std::vector<Operation*>& Run::take_startable(std::int64_t now_ms) {
 void Run::finish_attempt(Operation& operation, ActivityOutcome outcome, std::int64_t now_ms,
                          std::uint64_t random) {
   if (operation.timeout_ms > 0) {
-    limit_dues_.erase({operation.due_ms, operation.id});
+    limit_dues_.erase({operation.due_ms, std::string(operation.id)});
   }
   ++operation.attempts;
   if (operation.row != 0) {
@@ -807,7 +805,6 @@ void Run::time_out_attempts(std::int64_t now_ms, std::uint64_t random) {
 Turn Run::record_transaction(Operation& operation, std::string result, std::int64_t now_ms) {
   Turn turn;
   begin_commit(turn.commit, now_ms);
-  turn.texts = std::make_shared<std::vector<replay::Log::EntryTexts>>();
   machine_->set_time(now_ms);
   if (operation.row != 0) {
     turn.commit.consumed.push_back(operation.row);

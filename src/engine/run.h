@@ -28,7 +28,7 @@ struct Operation {
     kRecorded,  // Its outcome waits for the next turn.
   };
 
-  std::string id;
+  std::string_view id;  // The key under which it is kept.
   std::string name;
   replay::FutureId future = 0;
   std::shared_ptr<const ActivityBody> body;
@@ -48,7 +48,7 @@ struct Operation {
 // What a turn came to. Views in `commit` point into `texts` and into the run.
 struct Turn {
   store::CommitTurn commit;
-  std::shared_ptr<std::vector<replay::Log::EntryTexts>> texts;
+  std::shared_ptr<replay::Log::EntryTexts[]> texts;
   bool has_changes = false;  // Else there is nothing to commit.
   bool disagreed = false;    // The code disagrees with its history; `commit` is empty.
 };
@@ -169,6 +169,7 @@ class Run final : public RunHost {
   std::size_t busy_operations_ = 0;                            // All but the waiting ones.
   std::vector<Operation*> recorded_;                           // Those with an outcome, in order.
   std::vector<Operation*> startable_;
+  std::vector<replay::AwaitId> woken_;
   std::vector<store::NewArrival> retry_rows_;  // To be put into the inbox by the next turn.
   std::vector<store::ArrivalKey> used_rows_;   // To be taken out of it.
   struct SendCall {

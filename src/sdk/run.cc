@@ -1,6 +1,7 @@
 #include "sdk/run.h"
 
 #include <array>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -25,21 +26,28 @@ static_assert(static_cast<int>(StepKind::kLoop) == static_cast<int>(replay::Comm
 static_assert(static_cast<int>(StepKind::kCancelTimer) ==
               static_cast<int>(replay::CommandKind::kCancelTimer));
 
-// "shop/order.cc:17": the last two parts of the path, since the rest belongs to one machine.
-std::string short_source(const std::source_location& at) {
-  if (at.line() == 0) {
-    return {};
-  }
+std::string make_short_source(const std::source_location& at) {
   std::string_view path = at.file_name();
   const std::size_t last = path.rfind('/');
   if (last != std::string_view::npos && last > 0) {
     const std::size_t second = path.rfind('/', last - 1);
     path = second == std::string_view::npos ? path : path.substr(second + 1);
   }
-  const std::string line = std::to_string(at.line());
-  std::string source;
-  source.reserve(path.size() + 1 + line.size());
-  source.append(path).append(":").append(line);
+  return std::string(path) + ":" + std::to_string(at.line());
+}
+
+// "shop/order.cc:17": the last two parts of the path, since the rest belongs to one machine. Kept
+// for each line of code, since it is asked for at every step.
+const std::string& short_source(const std::source_location& at) {
+  static const std::string kNone;
+  if (at.line() == 0) {
+    return kNone;
+  }
+  thread_local std::map<std::pair<const char*, std::uint_least32_t>, std::string> known;
+  std::string& source = known[{at.file_name(), at.line()}];
+  if (source.empty()) {
+    source = make_short_source(at);
+  }
   return source;
 }
 
@@ -207,7 +215,7 @@ Opened open(const RunRef& ref, const Request& request) {
   if (request.kind == StepKind::kChild && request.child_kind.empty()) {
     throw UsageError("child: the kind must not be empty");
   }
-  const std::string source = short_source(request.at);
+  const std::string& source = short_source(request.at);
   auto opened = run.machine().open(command_for(request, source));
   if (!opened) {
     Run::raise(call_text(request.call, request.name), opened.error());
@@ -430,14 +438,14 @@ void abandon_loop(const RunRef& ref, BranchId loop) {
 }
 
 void removed(const RunRef& ref, const Request& request) {
-  const std::string source = short_source(request.at);
+  const std::string& source = short_source(request.at);
   Run::check("removed",
              Run::current(ref, "removed").machine().removed(command_for(request, source)));
 }
 
 std::uint32_t check_version(const RunRef& ref, BranchId branch, std::uint32_t latest,
                             std::source_location at) {
-  const std::string source = short_source(at);
+  const std::string& source = short_source(at);
   return Run::check(
       "check_version",
       Run::current(ref, "check_version").machine().check_version(branch, latest, source));
