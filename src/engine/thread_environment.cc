@@ -22,6 +22,15 @@ constexpr std::size_t kOutboxMax = 16;
 // Tries to get the lock before going to sleep for it: it is held for a few hundred nanoseconds.
 constexpr int kSpins = 100;
 
+// Activities that wait for so long while others run get threads of their own.
+constexpr std::chrono::milliseconds kSlow{1};
+
+// One is left to the loop and the store.
+std::size_t processors() {
+  static const std::size_t count = std::max(2U, std::thread::hardware_concurrency()) - 1;
+  return count;
+}
+
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -33,7 +42,8 @@ void relax() {
 }  // namespace
 
 struct ThreadEnvironment::Outbox {
-  ThreadEnvironment* owner = nullptr;
+  ThreadEnvironment* owner = nullptr;  // None: this thread is not of a pool.
+  bool keeps_time = false;
   bool in_strand = false;
   bool more_in_batch = false;  // In a job of a strand: another one of its batch follows.
   std::vector<Job> activities;
@@ -166,8 +176,12 @@ void ThreadEnvironment::put(Lane lane, Job job) {
 // when the lock is free, or it would wait for that at once.
 void ThreadEnvironment::unlock_and_wake(std::unique_lock<std::mutex>& held) {
   bool tells_one = false;
+  bool asks_to_look = false;
   if (waking_ == 0 && has_ready()) {
-    if (idle_ > 0) {
+    if (!may_wake()) {
+      asks_to_look = !std::exchange(is_watched_, true);
+      taken_before_ = asks_to_look ? taken_ : taken_before_;
+    } else if (idle_ > 0) {
       ++waking_;
       tells_one = true;
     } else if (threads_.size() < options_.activities + kSpareThreads && !ending_) {
@@ -179,6 +193,33 @@ void ThreadEnvironment::unlock_and_wake(std::unique_lock<std::mutex>& held) {
   if (tells_one) {
     work_.notify_one();
   }
+  if (asks_to_look && outbox().keeps_time) {
+    is_looking_ = true;  // It holds the lock of the alarm.
+  } else if (asks_to_look) {
+    const std::lock_guard<std::mutex> held_alarm(alarm_mutex_);
+    is_looking_ = true;
+    alarm_changed_.notify_one();
+  }
+}
+
+bool ThreadEnvironment::may_wake() const {
+  return !ready_.empty() || is_slow_ || running_activities_ < processors();
+}
+
+// For the timekeeper: true if it is to look again.
+bool ThreadEnvironment::is_activity_late() {
+  std::unique_lock<std::mutex> held = lock();
+  if (activities_.empty()) {
+    is_watched_ = false;
+    return false;
+  }
+  if (taken_ != std::exchange(taken_before_, taken_)) {
+    return true;
+  }
+  is_slow_ = true;
+  is_watched_ = false;
+  unlock_and_wake(held);
+  return false;
 }
 
 bool ThreadEnvironment::has_ready() const {
@@ -203,6 +244,8 @@ void ThreadEnvironment::work() {
     } else if (has_ready()) {
       Job job = std::move(activities_.front());
       activities_.pop_front();
+      is_slow_ = is_slow_ && !activities_.empty();
+      ++taken_;
       ++running_activities_;
       unlock_and_wake(held);
       job();
@@ -257,6 +300,7 @@ void ThreadEnvironment::set_alarm(std::int64_t at_ms, Job job) {
 }
 
 void ThreadEnvironment::keep_time() {
+  outbox().keeps_time = true;
   std::unique_lock<std::mutex> lock(alarm_mutex_);
   while (!alarm_ending_) {
     const std::int64_t now = now_ms();
@@ -266,7 +310,10 @@ void ThreadEnvironment::keep_time() {
       continue;
     }
     sleeping_until_ms_ = alarm_ms_;
-    if (alarm_ms_ == kNoAlarm) {
+    if (is_looking_) {
+      alarm_changed_.wait_for(lock, kSlow);
+      is_looking_ = is_activity_late();
+    } else if (alarm_ms_ == kNoAlarm) {
       alarm_changed_.wait(lock);
     } else {
       alarm_changed_.wait_for(lock,

@@ -2,11 +2,13 @@
 //
 // The three serial lanes are strands on the pool: any thread may run their jobs, one at a time. So
 // a lone run goes from its activity through the loop and the commit to its next activity on one
-// thread, while many runs spread over all of them.
+// thread, while many runs spread over all of them. Short activities get no more threads than there
+// are processors; those that turn out to take long get as many as are allowed.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -55,6 +57,8 @@ class ThreadEnvironment final : public Environment {
   void work();
   void run_strand(std::unique_lock<std::mutex>& held, Strand& strand);
   bool has_ready() const;
+  bool may_wake() const;
+  bool is_activity_late();
   void keep_time();
 
   const ThreadOptions options_;
@@ -64,6 +68,10 @@ class ThreadEnvironment final : public Environment {
   std::deque<std::size_t> ready_;  // Strands with jobs that no thread runs yet.
   std::deque<Job> activities_;
   std::size_t running_activities_ = 0;
+  std::uint64_t taken_ = 0;         // Activities, so far.
+  std::uint64_t taken_before_ = 0;  // At the timekeeper's last look.
+  bool is_watched_ = false;         // The timekeeper looks whether activities are taken.
+  bool is_slow_ = false;            // They were not, for a while.
   std::size_t idle_ = 0;
   std::size_t waking_ = 0;  // Idle ones that were told and have not come yet.
   bool ending_ = false;
@@ -77,6 +85,7 @@ class ThreadEnvironment final : public Environment {
   std::int64_t sleeping_until_ms_;
   Job alarm_job_;
   bool alarm_ending_ = false;
+  bool is_looking_ = false;
   std::thread timekeeper_;
 };
 

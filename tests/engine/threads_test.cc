@@ -226,5 +226,51 @@ TEST(ThreadEnvironment, BlockedActivitiesDoNotHoldUpTheLoop) {
   release.set();
 }
 
+// Each waits for all others: that they take long is noticed, and they get their threads.
+TEST(ThreadEnvironment, AsManyActivitiesAsAreAllowedRunAtOnce) {
+  constexpr int kActivities = 40;
+  for (const bool from_the_loop : {false, true}) {
+    Latch all_run;
+    std::atomic<int> running = 0;
+    const auto environment = make_thread_environment({.activities = kActivities});
+    const auto start = [&] {
+      for (int i = 0; i < kActivities; ++i) {
+        environment->post(Lane::kActivity, [&] {
+          if (++running == kActivities) {
+            all_run.set();
+          }
+          environment->wait(all_run, 60'000);
+        });
+      }
+    };
+    if (from_the_loop) {
+      environment->post(Lane::kLoop, start);
+    } else {
+      start();
+    }
+    EXPECT_TRUE(environment->wait(all_run, 60'000));
+  }
+}
+
+// The timekeeper has a job for a loop that is busy, and finds activities that nobody takes.
+TEST(ThreadEnvironment, AnAlarmComesWhileActivitiesWait) {
+  for (int i = 0; i < 20; ++i) {
+    Latch rang;
+    Latch release;
+    const auto environment = make_thread_environment({.activities = 4});
+    environment->post(Lane::kLoop, [&] {
+      for (int k = 0; k < 32; ++k) {
+        environment->post(Lane::kActivity, [&] { environment->wait(release, 60'000); });
+      }
+      const std::int64_t now_ms = environment->now_ms();
+      environment->set_alarm(now_ms + 1, [&] { rang.set(); });
+      while (environment->now_ms() < now_ms + 3) {
+      }
+    });
+    EXPECT_TRUE(environment->wait(rang, 60'000));
+    release.set();
+  }
+}
+
 }  // namespace
 }  // namespace pawl::engine
