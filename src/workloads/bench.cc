@@ -504,6 +504,7 @@ class Bench {
   }
 
   Result<void> w1();
+  Result<Figure> w1_round(std::size_t concurrency, std::size_t round, std::size_t rounds);
   Result<void> w2();
   Result<void> w2_recovery(std::size_t steps);
   Result<void> w3();
@@ -521,55 +522,74 @@ class Bench {
   int files_ = 0;
 };
 
+// Machines are noisy: the round with the median ratio stands for all of them.
 Result<void> Bench::w1() {
-  const std::size_t runs = w1_runs();
-  const std::size_t steps = w1_steps();
   std::vector<std::size_t> levels = {1, 16, 128};
   if (options_.concurrency) {
     levels = {*options_.concurrency};
   }
+  const bool is_long = w1_runs() * w1_steps() > 100'000;
   for (const std::size_t concurrency : levels) {
-    const std::string what = "w1: " + std::to_string(runs) + " runs of " + std::to_string(steps) +
-                             " steps, " + std::to_string(concurrency) + " at a time";
-    progress_(what);
-    const std::string url = fresh_url();
-    Figure figure;
-    figure.workload = "w1";
-    figure.variant = "concurrency=" + std::to_string(concurrency);
-    recorder.prepare(runs, steps);
-    {
-      Subject subject(url);
-      Load load = steps_load("w1-", first_numbers(runs), steps, concurrency);
-      load.on_tick = counting(what, runs);
-      const double cpu = cpu_seconds();
-      const auto started = Clock::now();
-      PAWL_TRY(subject.run(load));
-      const double secs = seconds_since(started);
-      figure.steps_s = static_cast<double>(runs * steps) / secs;
-      figure.more.emplace_back("wall_s", secs);
-      figure.more.emplace_back("cpu_us_per_step",
-                               (cpu_seconds() - cpu) * 1e6 / static_cast<double>(runs * steps));
+    const std::size_t rounds = is_long ? 1 : concurrency == 1 ? 3 : 5;
+    std::vector<Figure> figures;
+    for (std::size_t round = 1; round <= rounds; ++round) {
+      PAWL_TRY_ASSIGN(Figure figure, w1_round(concurrency, round, rounds));
+      figures.push_back(std::move(figure));
     }
-    const std::vector<double> gaps = recorder.gaps_ms();
-    figure.p50_ms = at(gaps, 0.5);
-    figure.p99_ms = at(gaps, 0.99);
-    progress_(what + ": the raw limit");
-    PAWL_TRY_ASSIGN(const RawFigure limit, raw(url, concurrency, runs * (steps + 1)));
-    set_raw(figure, concurrency == 1 ? static_cast<double>(limit.commits) / limit.secs
-                                     : static_cast<double>(runs * steps) / limit.secs);
+    std::sort(figures.begin(), figures.end(),
+              [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
+    Figure& median = figures[rounds / 2];
+    median.more.emplace_back("rounds", static_cast<double>(rounds));
+    median.more.emplace_back("ratio_lowest", figures.front().ratio);
+    median.more.emplace_back("ratio_highest", figures.back().ratio);
     if (concurrency == 1) {
-      figure.bar = "a step costs at most 1.3 raw commits";
-      figure.is_met = 1 / figure.ratio <= 1.3;
-      figure.more.emplace_back("raw_commits_per_step", 1 / figure.ratio);
+      median.bar = "a step costs at most 1.3 raw commits";
+      median.is_met = 1 / median.ratio <= 1.3;
+      median.more.emplace_back("raw_commits_per_step", 1 / median.ratio);
     } else if (concurrency == 128) {
-      figure.bar = "40,000 steps/s and half of raw";
-      figure.is_met = *figure.steps_s >= 40'000 && figure.ratio >= 0.5;
+      median.bar = "40,000 steps/s and half of raw";
+      median.is_met = *median.steps_s >= 40'000 && median.ratio >= 0.5;
     }
-    figure.more.emplace_back("raw_commit_ms", limit.commit_ms());
-    clean(url);
-    PAWL_TRY(report_(figure));
+    PAWL_TRY(report_(median));
   }
   return {};
+}
+
+Result<Figure> Bench::w1_round(std::size_t concurrency, std::size_t round, std::size_t rounds) {
+  const std::size_t runs = w1_runs();
+  const std::size_t steps = w1_steps();
+  const std::string what = "w1: " + std::to_string(runs) + " runs of " + std::to_string(steps) +
+                           " steps, " + std::to_string(concurrency) + " at a time, round " +
+                           std::to_string(round) + " of " + std::to_string(rounds);
+  progress_(what);
+  const std::string url = fresh_url();
+  Figure figure;
+  figure.workload = "w1";
+  figure.variant = "concurrency=" + std::to_string(concurrency);
+  recorder.prepare(runs, steps);
+  {
+    Subject subject(url);
+    Load load = steps_load("w1-", first_numbers(runs), steps, concurrency);
+    load.on_tick = counting(what, runs);
+    const double cpu = cpu_seconds();
+    const auto started = Clock::now();
+    PAWL_TRY(subject.run(load));
+    const double secs = seconds_since(started);
+    figure.steps_s = static_cast<double>(runs * steps) / secs;
+    figure.more.emplace_back("wall_s", secs);
+    figure.more.emplace_back("cpu_us_per_step",
+                             (cpu_seconds() - cpu) * 1e6 / static_cast<double>(runs * steps));
+  }
+  const std::vector<double> gaps = recorder.gaps_ms();
+  figure.p50_ms = at(gaps, 0.5);
+  figure.p99_ms = at(gaps, 0.99);
+  progress_(what + ": the raw limit");
+  PAWL_TRY_ASSIGN(const RawFigure limit, raw(url, concurrency, runs * (steps + 1)));
+  set_raw(figure, concurrency == 1 ? static_cast<double>(limit.commits) / limit.secs
+                                   : static_cast<double>(runs * steps) / limit.secs);
+  figure.more.emplace_back("raw_commit_ms", limit.commit_ms());
+  clean(url);
+  return figure;
 }
 
 Result<void> Bench::w2() {
