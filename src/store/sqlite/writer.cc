@@ -11,6 +11,7 @@ namespace pawl::store {
 
 Writer::Writer(Connection& connection, std::int64_t ns, std::size_t payload_bytes_max)
     : connection_(connection),
+      ns_(ns),
       payload_bytes_max_(payload_bytes_max),
       runs_(connection, ns),
       log_(connection, ns),
@@ -23,6 +24,12 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::size_t payload_byte
       begin_(connection, "BEGIN IMMEDIATE"),
       data_version_(connection, "PRAGMA data_version"),
       commit_(connection, "COMMIT"),
+      has_rests_(connection,
+                 "SELECT EXISTS(SELECT 1 FROM pawl_task WHERE ns = ?1 AND run = ?2) OR "
+                 "EXISTS(SELECT 1 FROM pawl_promise WHERE ns = ?1 AND run = ?2) OR "
+                 "EXISTS(SELECT 1 FROM pawl_inbox WHERE ns = ?1 AND run = ?2) OR "
+                 "EXISTS(SELECT 1 FROM pawl_dedupe WHERE ns = ?1 AND chain = ?3) OR "
+                 "EXISTS(SELECT 1 FROM pawl_reason WHERE run = ?2)"),
       rollback_(connection, "ROLLBACK"),
       savepoint_(connection, "SAVEPOINT pawl_turn"),
       undo_(connection, "ROLLBACK TO pawl_turn"),

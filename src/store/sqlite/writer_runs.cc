@@ -251,15 +251,11 @@ Result<void> Writer::end_run(const RunHead& run, const End& end, Touched& others
 Result<void> Writer::close(const RunHead& run, const End& end, Touched& others) {
   concerns_others_ = true;
   PAWL_TRY(runs_.close(run.key, end.status, end.now_ms));
-  PAWL_TRY(runs_.remove_reason(run.key));
-  PAWL_TRY(tasks_.remove_all(run.key));
-  PAWL_TRY(promises_.remove_all(run.key));
-  if (end.status == RunStatus::kRecurred) {
-    return {};  // The next run inherits the rest.
+  PAWL_TRY_ASSIGN(const bool has_some, has_rests(run));
+  if (has_some) {
+    PAWL_TRY(remove_rests(run, end.status));
   }
-  PAWL_TRY(inbox_.remove_all(run.key));
-  PAWL_TRY(dedupe_.remove_all(run.chain));
-  if (end.for_parent == nullptr || run.parent.run == 0) {
+  if (end.status == RunStatus::kRecurred || end.for_parent == nullptr || run.parent.run == 0) {
     return {};
   }
   PAWL_TRY_ASSIGN(const std::optional<RunHead> parent, runs_.find_head(run.parent.run));
@@ -271,6 +267,23 @@ Result<void> Writer::close(const RunHead& run, const End& end, Touched& others) 
   PAWL_TRY(deliver(*parent, arrival, end.now_ms));
   others.woken.push_back(parent->key);
   return {};
+}
+
+Result<bool> Writer::has_rests(const RunHead& run) {
+  Query query(has_rests_);
+  PAWL_TRY(query.integer(ns_).integer(run.key).integer(run.chain).step());
+  return query.as_integer(0) != 0;
+}
+
+Result<void> Writer::remove_rests(const RunHead& run, RunStatus status) {
+  PAWL_TRY(runs_.remove_reason(run.key));
+  PAWL_TRY(tasks_.remove_all(run.key));
+  PAWL_TRY(promises_.remove_all(run.key));
+  if (status == RunStatus::kRecurred) {
+    return {};  // The next run inherits the rest.
+  }
+  PAWL_TRY(inbox_.remove_all(run.key));
+  return dedupe_.remove_all(run.chain);
 }
 
 Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, std::int64_t now_ms,
