@@ -232,6 +232,12 @@ void ThreadEnvironment::run_strand(std::unique_lock<std::mutex>& held, Strand& s
     Job job = std::move(strand.batch[i]);
     own.more_in_batch = i + 1 < strand.batch.size();
     job();
+    if (own.more_in_batch && !own.activities.empty()) {
+      // The next one may take long.
+      held = lock();
+      flush(own);
+      unlock_and_wake(held);
+    }
   }
   own.more_in_batch = false;
   own.in_strand = false;
