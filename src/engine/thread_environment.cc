@@ -171,8 +171,8 @@ void ThreadEnvironment::unlock_and_wake(std::unique_lock<std::mutex>& held) {
       ++waking_;
       tells_one = true;
     } else if (threads_.size() < options_.activities + kSpareThreads && !ending_) {
+      threads_.emplace_back([this] { work(); });  // If it throws, the next call tries again.
       ++waking_;
-      threads_.emplace_back([this] { work(); });
     }
   }
   held.unlock();
