@@ -40,12 +40,13 @@ void Committer::submitted() {
 }
 
 // As long as more comes, half of many runs is waited for: on the way over another thread, so that
-// it takes as long as it takes others to bring something.
+// it takes as long as it takes others to bring something. The store's lane has nothing to do now;
+// others may be taken for long.
 void Committer::flush_or_wait() {
   const std::size_t size = pending_->ops.size();
   if (!in_flight_ && are_many() && !is_half() && size > seen_) {
     seen_ = size;
-    env_.post(Lane::kReader, [this] { env_.post(Lane::kLoop, [this] { flush_or_wait(); }); });
+    env_.post(Lane::kStore, [this] { env_.post(Lane::kLoop, [this] { flush_or_wait(); }); });
     return;
   }
   flush_posted_ = false;

@@ -29,7 +29,8 @@ class Committer {
     pending_->dones.push_back(std::move(done));
     submitted();
   }
-  bool is_busy() const { return in_flight_ || !pending_->ops.empty(); }
+  // False: nothing is to be written, and no job refers to this.
+  bool is_busy() const { return in_flight_ || flush_posted_ || !pending_->ops.empty(); }
   // Any thread.
   std::uint64_t batches() const { return batches_; }
 

@@ -139,7 +139,7 @@ EngineImpl::~EngineImpl() { stop(); }
 // --- Life ----------------------------------------------------------------------------------------
 
 void EngineImpl::run_job_done() {
-  if (--jobs_ == 0 && closed_ && !finish_posted_.exchange(true)) {
+  if (--jobs_ == 0) {
     env_->post(Lane::kLoop, [this] { finish_stopping(); });
   }
 }
@@ -182,6 +182,7 @@ void EngineImpl::stop() {
       }
     }
     stop_tasks();
+    run_job_done();  // What was counted for the engine itself.
   });
   env_->wait(stopped_, -1);
   store_->watch({});  // A wait() may have begun to watch meanwhile.
@@ -200,15 +201,12 @@ void EngineImpl::abandon() {
 }
 
 void EngineImpl::finish_stopping() {
-  finish_posted_ = false;
-  if (jobs_ != 0 || !stopping_ || stopped_.is_set()) {
-    return;
+  if (jobs_ != 0 || stopped_.is_set()) {
+    return;  // A call has come at the last moment: this runs again behind it.
   }
   if (committer_.is_busy()) {
     // Its jobs are not counted: look again behind them.
-    if (!finish_posted_.exchange(true)) {
-      env_->post(Lane::kStore, [this] { env_->post(Lane::kLoop, [this] { finish_stopping(); }); });
-    }
+    env_->post(Lane::kStore, [this] { env_->post(Lane::kLoop, [this] { finish_stopping(); }); });
     return;
   }
   for (auto& [id, callbacks] : waiters_) {

@@ -226,10 +226,11 @@ class EngineImpl final : public Engine {
   Committer committer_;
 
   // Life.
-  std::atomic<std::size_t> jobs_ = 0;  // Posted and not done.
-  std::atomic<bool> closed_ = false;   // No more client calls.
+  // Posted and not done, submitted and not told, and one more until stop(). So when it is 0, nobody
+  // is left who could end this engine before the one that made it so has posted finish_stopping().
+  std::atomic<std::size_t> jobs_ = 1;
+  std::atomic<bool> closed_ = false;  // No more client calls.
   std::atomic<bool> change_posted_ = false;
-  std::atomic<bool> finish_posted_ = false;
   bool started_ = false;
   bool is_watching_ = false;  // Without having been started.
   bool stopping_ = false;
@@ -321,10 +322,12 @@ void EngineImpl::hand_over(Lane lane, F job) {
 
 template <class Op, class Done>
 void EngineImpl::submit(Op&& op, Done done) {
+  ++jobs_;
   committer_.submit(std::move(op), [this, done = std::move(done)](Result<void> result,
                                                                   store::Op& written) mutable {
     store_delay_ms_ = result ? 0 : store_delay_ms_;
     done(std::move(result), std::get<Op>(written));
+    run_job_done();
   });
 }
 

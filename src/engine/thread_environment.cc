@@ -185,8 +185,8 @@ void ThreadEnvironment::unlock_and_wake(std::unique_lock<std::mutex>& held) {
       ++waking_;
       tells_one = true;
     } else if (threads_.size() < options_.activities + kSpareThreads && !ending_) {
+      threads_.emplace_back([this] { work(); });  // If it throws, the next call tries again.
       ++waking_;
-      threads_.emplace_back([this] { work(); });
     }
   }
   held.unlock();
@@ -275,6 +275,12 @@ void ThreadEnvironment::run_strand(std::unique_lock<std::mutex>& held, Strand& s
     Job job = std::move(strand.batch[i]);
     own.more_in_batch = i + 1 < strand.batch.size();
     job();
+    if (own.more_in_batch && !own.activities.empty()) {
+      // The next one may take long.
+      held = lock();
+      flush(own);
+      unlock_and_wake(held);
+    }
   }
   own.more_in_batch = false;
   own.in_strand = false;

@@ -213,6 +213,24 @@ TEST(ThreadEnvironment, AlarmsGoOff) {
   EXPECT_FALSE(environment->wait(never, 1));
 }
 
+TEST(ThreadEnvironment, ActivitiesBeginBeforeTheNextJobOfTheLoop) {
+  Latch posted;
+  Latch began;
+  Latch done;
+  bool has_begun = false;
+  const auto environment = make_thread_environment();
+  // So that the next two are there at once.
+  environment->post(Lane::kLoop, [&] { environment->wait(posted, 60'000); });
+  environment->post(Lane::kLoop, [&] { environment->post(Lane::kActivity, [&] { began.set(); }); });
+  environment->post(Lane::kLoop, [&] {
+    has_begun = environment->wait(began, 10'000);
+    done.set();
+  });
+  posted.set();
+  EXPECT_TRUE(environment->wait(done, 60'000));
+  EXPECT_TRUE(has_begun);
+}
+
 TEST(ThreadEnvironment, BlockedActivitiesDoNotHoldUpTheLoop) {
   Latch release;
   Latch looped;

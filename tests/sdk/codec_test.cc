@@ -2,6 +2,7 @@
 #include "pawl/codec.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -102,6 +103,82 @@ std::string problem(std::string_view payload) {
     return error.what();
   }
   return "";
+}
+
+// What a payload means to nlohmann::json, which also reads what is no plain number. None: an error.
+template <class T>
+std::optional<T> read_by_json(const std::string& text) {
+  try {
+    return detail::Json::parse(text).get<T>();
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+template <class T>
+std::optional<T> read_by_codec(const std::string& text) {
+  try {
+    return Codec<T>::decode(text);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+template <class T>
+class IntegerCodec : public testing::Test {};
+using Integers = testing::Types<int, unsigned, long, unsigned long, long long, unsigned long long>;
+TYPED_TEST_SUITE(IntegerCodec, Integers);
+
+TYPED_TEST(IntegerCodec, ReadsAndWritesWhatJsonDoes) {
+  for (const char* text : {"0",
+                           "-0",
+                           "00",
+                           "01",
+                           "-01",
+                           "1",
+                           "-1",
+                           "+1",
+                           " 1",
+                           "1 ",
+                           "\t7\n",
+                           "1.0",
+                           "1.5",
+                           "-0.0",
+                           "1e3",
+                           "1E3",
+                           "1e400",
+                           "0x10",
+                           "1_000",
+                           "",
+                           "-",
+                           "--1",
+                           "null",
+                           "true",
+                           "false",
+                           "\"1\"",
+                           "[1]",
+                           "{}",
+                           "1,",
+                           "1 2",
+                           "2147483647",
+                           "2147483648",
+                           "-2147483648",
+                           "-2147483649",
+                           "4294967295",
+                           "4294967296",
+                           "9223372036854775807",
+                           "9223372036854775808",
+                           "-9223372036854775808",
+                           "-9223372036854775809",
+                           "18446744073709551615",
+                           "18446744073709551616",
+                           "99999999999999999999999"}) {
+    EXPECT_EQ(read_by_codec<TypeParam>(text), read_by_json<TypeParam>(text)) << text;
+  }
+  using Limits = std::numeric_limits<TypeParam>;
+  for (const TypeParam value : {Limits::min(), TypeParam{0}, TypeParam{42}, Limits::max()}) {
+    EXPECT_EQ(Codec<TypeParam>::encode(value), detail::Json(value).dump());
+    EXPECT_EQ(Codec<TypeParam>::decode(Codec<TypeParam>::encode(value)), value);
+  }
 }
 
 TEST(Codec, RoundTrips) {
