@@ -2,6 +2,7 @@
 // at the store, and compared between sizes.
 //
 // PAWL_COSTS=100000 has them done with so many, and prints figures.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -190,6 +191,33 @@ TEST(Costs, TimersAreTakenBackTogether) {
     ASSERT_TRUE(inbox.has_value());
     EXPECT_EQ(inbox->size(), 0U);
   }
+}
+
+TEST(Costs, ABatchIsNotAsLongAsTheQueue) {
+  const int count = amount(10'000);
+  Disk disk;
+  Node node(disk, sim(), {});
+  std::size_t longest = 0;
+  std::size_t written = 0;
+  node.store->before_apply = [&](std::span<store::Op> ops) -> Result<void> {
+    longest = std::max(longest, ops.size());
+    written += ops.size();
+    return {};
+  };
+  const double before = cpu_seconds();
+  std::vector<int> order;
+  for (int i = 0; i < count; ++i) {
+    StartRequest request;
+    request.kind = "w";
+    request.id = std::to_string(i);
+    node.engine->start_run(request, [&, i](const Result<StartedRun>&) { order.push_back(i); });
+  }
+  node.env->run_ready();
+  print("longest batch, of starts", count, longest, cpu_seconds() - before);
+  EXPECT_LE(longest, 4096U);
+  EXPECT_GE(written, static_cast<std::size_t>(count));
+  EXPECT_EQ(order.size(), static_cast<std::size_t>(count));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
 }  // namespace
