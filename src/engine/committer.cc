@@ -7,8 +7,6 @@ namespace {
 // So many runs in step are worth being split in two: one half commits while the other one takes its
 // turns.
 constexpr std::size_t kPipelineFrom = 16;
-// Longer ones are not kept for their memory.
-constexpr std::size_t kSpareMax = 4096;
 
 // True for an error that one operation of a batch can cause for all of them.
 bool is_about_one(ErrorCode code) {
@@ -22,6 +20,9 @@ bool Committer::are_many() const { return last_batch_ + batch_before_ >= kPipeli
 
 // With a little left out: who comes late goes with the other half.
 bool Committer::is_half() const {
+  if (!full_.empty()) {
+    return true;
+  }
   const std::size_t in_step = last_batch_ + batch_before_;
   return pending_->ops.size() * 2 + in_step / 8 >= in_step;
 }
@@ -54,15 +55,20 @@ void Committer::flush_or_wait() {
 }
 
 void Committer::flush(bool is_last_act) {
-  if (in_flight_ || pending_->ops.empty()) {
+  if (in_flight_ || !has_pending()) {
     return;
   }
   in_flight_ = true;
   seen_ = 0;
   ++batches_;
   // It goes from lane to lane, so that what it holds is let go on the loop.
-  std::unique_ptr<Batch> batch =
-      std::exchange(pending_, spare_ != nullptr ? std::move(spare_) : std::make_unique<Batch>());
+  std::unique_ptr<Batch> batch;
+  if (full_.empty()) {
+    batch = take_pending();
+  } else {
+    batch = std::move(full_.front());
+    full_.pop_front();
+  }
   batch_before_ = last_batch_;
   last_batch_ = batch->ops.size();
   Job job = [this, batch = std::move(batch)]() mutable {
@@ -97,7 +103,7 @@ void Committer::finish(std::unique_ptr<Batch> batch) {
     return;
   }
   tell(std::move(batch));
-  if (!pending_->ops.empty()) {
+  if (has_pending()) {
     if (are_many()) {
       submitted();
     } else {
@@ -111,9 +117,7 @@ void Committer::tell(std::unique_ptr<Batch> batch) {
     batch->dones[i](std::move(batch->results[i]), batch->ops[i]);
   }
   batch->clear();
-  if (batch->ops.capacity() <= kSpareMax) {
-    spare_ = std::move(batch);
-  }
+  spare_ = std::move(batch);
 }
 
 }  // namespace pawl::engine

@@ -76,6 +76,7 @@ class EngineImpl final : public Engine {
     Phase phase = Phase::kLoading;
     std::unique_ptr<Saga> saga;
     bool must_read_inbox = false;
+    bool knows_inbox = true;                   // False: what its claim did not bring is to be read.
     std::uint64_t claimed_at = 0;              // In inbox_reads_begun_.
     std::deque<std::string> transactions;      // Operations to be run inside of a commit.
     std::int64_t deadline_ms = store::kNever;  // In deadlines_.
@@ -114,6 +115,7 @@ class EngineImpl final : public Engine {
   struct LoadedRun {
     replay::Log log;
     std::string input;
+    std::vector<store::Arrival> inbox;
     std::vector<store::CompensationRow> compensations;
   };
 

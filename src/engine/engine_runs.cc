@@ -118,7 +118,7 @@ void EngineImpl::take_over(store::Claim& claim) {
   Slot* slot = find(key);
   if (slot != nullptr && slot->phase == Phase::kParked && slot->run->is_loaded() &&
       slot->run->row().epoch + 1 == claim.row.epoch) {
-    // Nobody had it since: the code can go on where it is.
+    // Nobody had it since: the code can go on where it is, and knows what else is in the inbox.
     unpark(*slot);
     slot->run->set_claim(claim.row.owner, claim.row.epoch);
     slot->run->put_all(std::move(claim.inbox));
@@ -142,6 +142,7 @@ void EngineImpl::load(const store::RunRow& row, std::vector<store::Arrival> inbo
       std::make_shared<Run>(row, definition == definitions_.end() ? nullptr : &definition->second);
   slot.run->put_all(std::move(inbox));
   slot.claimed_at = inbox_reads_begun_;
+  slot.knows_inbox = row.status == store::RunStatus::kCompensating;
   slots_by_id_[row.id] = row.key;
   read_again(slot);
 }
@@ -152,12 +153,16 @@ void EngineImpl::read_again(Slot& slot) {
   const store::RunKey key = slot.run->key();
   const std::int64_t epoch = slot.run->row().epoch;
   const bool compensates = slot.run->row().status == store::RunStatus::kCompensating;
-  post(Lane::kReader, [this, key, epoch, compensates] {
+  const bool knows_inbox = slot.knows_inbox;
+  post(Lane::kReader, [this, key, epoch, compensates, knows_inbox] {
     Result<LoadedRun> result = [&]() -> Result<LoadedRun> {
       LoadedRun read;
       PAWL_TRY_ASSIGN(read.input, store_->read_input(key));
       PAWL_TRY(store_->read_log(
           key, 1, [&read](const replay::Entry& entry) { return read.log.load(entry); }));
+      if (!knows_inbox) {
+        PAWL_TRY_ASSIGN(read.inbox, store_->read_inbox_of(key));
+      }
       if (compensates) {
         PAWL_TRY_ASSIGN(read.compensations, store_->read_compensations(key));
       }
@@ -197,6 +202,9 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
   }
   slot->phase = Phase::kIdle;
   Run& run = *slot->run;
+  // Nothing of it can have been consumed since: only now the run takes its first turn.
+  run.put_all(std::move(result->inbox));
+  slot->knows_inbox = true;
   if (run.row().status == store::RunStatus::kCompensating) {
     const replay::Log& log = result->log;
     std::uint8_t end = static_cast<std::uint8_t>(replay::EntryKind::kWorkflowFailed);
@@ -280,6 +288,7 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
   }
   if (!result) {
     if (result.error().code == ErrorCode::kUnknownOutcome) {
+      slot->knows_inbox = false;  // The turn may have put something.
       read_again(*slot);
       return;
     }
@@ -512,9 +521,10 @@ void EngineImpl::woken(const std::vector<store::RunKey>& runs) {
   }
 }
 
+// What others have put is due at once; the rest of the inbox is known.
 void EngineImpl::read_inbox(store::RunKey key) {
-  post(Lane::kReader, [this, key, read = begin_inbox_read()] {
-    Result<std::vector<store::Arrival>> arrivals = store_->read_inbox_of(key);
+  post(Lane::kReader, [this, key, now_ms = env_->now_ms(), read = begin_inbox_read()] {
+    Result<std::vector<store::Arrival>> arrivals = store_->read_due_inbox(key, now_ms);
     post(Lane::kLoop, [this, key, read, arrivals = std::move(arrivals)]() mutable {
       if (!arrivals) {
         report(arrivals.error(), "reading the inbox of run " + std::to_string(key));

@@ -77,6 +77,19 @@ void ask_to_stop(Operation& operation) {
   }
 }
 
+// What the same turn would put and take back.
+void skip_withdrawn(store::CommitTurn& commit) {
+  if (commit.withdrawn.empty()) {
+    return;
+  }
+  std::set<std::pair<std::uint8_t, std::string>> left(commit.withdrawn.begin(),
+                                                      commit.withdrawn.end());
+  std::erase_if(commit.arrivals, [&](const store::NewArrival& arrival) {
+    return left.erase({arrival.kind, arrival.id.empty() ? arrival.location : arrival.id}) > 0;
+  });
+  commit.withdrawn.assign(left.begin(), left.end());
+}
+
 bool is_end(EntryKind kind) { return replay::traits(kind).role == replay::EntryRole::kEnd; }
 
 }  // namespace
@@ -151,9 +164,7 @@ std::size_t Run::memory_bytes() const {
   if (program_ != nullptr) {
     bytes += program_->memory_bytes() + owned_machine_->memory_bytes() + sizeof(replay::Machine);
   }
-  for (const auto& [key, arrival] : inbox_) {
-    bytes += sizeof(arrival) + arrival.payload.size();
-  }
+  bytes += inbox_.size() * sizeof(store::Arrival) + inbox_payload_bytes_;
   return bytes + operations_.size() * sizeof(Operation);
 }
 
@@ -166,6 +177,7 @@ void Run::put(store::Arrival arrival) {
     return;
   }
   const store::Arrival& kept = found->second;
+  inbox_payload_bytes_ += kept.payload.size();
   if (kept.kind != store::kRetryOperation) {
     not_given_.emplace(kept.due_ms, key);
   }
@@ -187,6 +199,7 @@ void Run::take_out(store::ArrivalKey key) {
   }
   not_given_.erase({arrival.due_ms, key});
   given_.erase(key);
+  inbox_payload_bytes_ -= arrival.payload.size();
   inbox_.erase(found);
 }
 
@@ -372,8 +385,8 @@ void Run::note_delivery(const replay::Delivery& delivery, store::CommitTurn& com
     return;
   }
   const replay::Log& log = machine_->log();
-  if (log[record].number <= 0) {
-    return;
+  if (log[record].number <= 0 || log[record].seq > committed_seq_) {
+    return;  // Without one, or it is not stored yet.
   }
   if (delivery.kind == EntryKind::kSignalReceived) {
     withdraw(commit, number_of(EntryKind::kSignalTimedOut), log.location(log[record]).to_string());
@@ -383,11 +396,11 @@ void Run::note_delivery(const replay::Delivery& delivery, store::CommitTurn& com
   }
 }
 
-void Run::withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id) {
-  const auto is_it = [&](const store::NewArrival& arrival) {
-    return arrival.kind == kind && (arrival.id == id || arrival.location == id);
-  };
-  if (std::erase_if(commit.arrivals, is_it) == 0) {
+// By its key, if that is known: the store would have to look through the inbox.
+void Run::withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id) const {
+  if (const auto known = by_id_.find({kind, std::string(id)}); known != by_id_.end()) {
+    commit.consumed.push_back(known->second);
+  } else {
     commit.withdrawn.emplace_back(kind, id);
   }
 }
@@ -402,6 +415,7 @@ void Run::add_batch(Turn& turn) {
     commit.entries.push_back(log.entry(id, turn.texts[id - batch.first]));
     add_effects(id, commit.entries.back(), commit);
   }
+  skip_withdrawn(commit);
   commit.forgotten = batch.forgotten;
   for (const auto* tokens : {&batch.consumed, &batch.dropped}) {
     for (const std::uint64_t token : *tokens) {
@@ -550,11 +564,8 @@ void Run::add_release(std::int64_t now_ms, store::CommitTurn& commit) {
 std::string Run::waiting_for() const {
   constexpr std::size_t kShown = 3;
   std::string text;
-  std::size_t count = 0;
-  for (const replay::FutureId future : machine_->blocked_on()) {
-    if (++count > kShown) {
-      continue;
-    }
+  const std::vector<replay::FutureId> shown = machine_->first_blocked_on(kShown);
+  for (const replay::FutureId future : shown) {
     const replay::RecordId record = machine_->record_of(future);
     const CommandKind kind = machine_->kind_of(future);
     text += (text.empty() ? "" : ", ") + std::string(replay::step_name(kind));
@@ -566,7 +577,8 @@ std::string Run::waiting_for() const {
     text += name.empty() ? "" : " " + name;
   }
   text.resize(std::min<std::size_t>(text.size(), 300));
-  if (count > kShown) {
+  if (const std::size_t count = machine_->blocked_count();
+      shown.size() == kShown && count > kShown) {
     text += " and " + std::to_string(count - kShown) + " more";
   }
   return text;

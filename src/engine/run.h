@@ -142,7 +142,7 @@ class Run final : public RunHost {
   void add_release(std::int64_t now_ms, store::CommitTurn& commit);
   void take_out(store::ArrivalKey key);
   void wait_until(Operation& operation, std::int64_t due_ms);
-  static void withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id);
+  void withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id) const;
   std::string waiting_for() const;
   void begin_commit(store::CommitTurn& commit, std::int64_t now_ms) const;
   std::vector<store::CompensationRow> recorded_compensations() const;
@@ -157,6 +157,7 @@ class Run final : public RunHost {
   std::uint64_t committed_seq_ = 0;
 
   std::map<store::ArrivalKey, store::Arrival> inbox_;
+  std::size_t inbox_payload_bytes_ = 0;
   std::set<std::pair<std::int64_t, store::ArrivalKey>> not_given_;  // By due time; no retries.
   std::set<store::ArrivalKey> given_;                               // To the machine.
   // Deadlines that may be withdrawn, and retries: by kind, and id or location.

@@ -43,8 +43,10 @@ AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shiel
       watchers_.resize(future < watchers_.capacity() ? watchers_.capacity() : 2 * future + 1);
     }
     Watchers& watchers = watchers_[future];
-    watches_[link] = {slot, future, watchers.last, 0, await.first_watch};
-    await.first_watch = link;
+    watches_[link] = {slot, future, watchers.last, 0, await.last_watch, 0};
+    (await.last_watch == 0 ? await.first_watch : watches_[await.last_watch].next_of_await) = link;
+    await.last_watch = link;
+    ++watch_count_;
     (watchers.last == 0 ? watchers.first : watches_[watchers.last].next) = link;
     watchers.last = link;
   }
@@ -54,12 +56,20 @@ AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shiel
   return await.id;
 }
 
+// Takes a watch out of both of its lists.
 void Awaits::unlink(Link link) {
   Watch& watch = watches_[link];
   Watchers& watchers = watchers_[watch.future];
   (watch.previous == 0 ? watchers.first : watches_[watch.previous].next) = watch.next;
   (watch.next == 0 ? watchers.last : watches_[watch.next].previous) = watch.previous;
-  watch.future = 0;
+  Await& await = awaits_[watch.await];
+  (watch.previous_of_await == 0 ? await.first_watch
+                                : watches_[watch.previous_of_await].next_of_await) =
+      watch.next_of_await;
+  (watch.next_of_await == 0 ? await.last_watch : watches_[watch.next_of_await].previous_of_await) =
+      watch.previous_of_await;
+  free_watches_.push_back(link);
+  --watch_count_;
 }
 
 // Takes a blocked await out of all lists.
@@ -67,15 +77,9 @@ void Awaits::settle(Slot slot, AwaitStatus status) {
   Await& await = awaits_[slot];
   PAWL_CHECK(await.status.state == AwaitState::kBlocked);
   await.status = status;
-  for (Link link = await.first_watch; link != 0;) {
-    const Link next = watches_[link].next_of_await;
-    if (watches_[link].future != 0) {
-      unlink(link);
-    }
-    free_watches_.push_back(link);
-    link = next;
+  while (await.first_watch != 0) {
+    unlink(await.first_watch);
   }
-  await.first_watch = 0;
   (await.previous == 0 ? first_blocked_ : awaits_[await.previous].next) = await.next;
   (await.next == 0 ? last_blocked_ : awaits_[await.next].previous) = await.previous;
 }
@@ -122,13 +126,11 @@ void Awaits::cancel(std::vector<AwaitId>& woken) {
 
 std::vector<FutureId> Awaits::blocked_on() const {
   std::vector<FutureId> futures;
-  for (Slot slot = first_blocked_; slot != 0; slot = awaits_[slot].next) {
-    for (Link link = awaits_[slot].first_watch; link != 0; link = watches_[link].next_of_await) {
-      if (watches_[link].future != 0) {
-        futures.push_back(watches_[link].future);
-      }
-    }
-  }
+  futures.reserve(watch_count_);
+  visit_blocked([&](FutureId future) {
+    futures.push_back(future);
+    return false;
+  });
   return futures;
 }
 

@@ -53,6 +53,12 @@ class Awaits {
   }
   // The futures that blocked awaits still wait for, in no particular order.
   std::vector<FutureId> blocked_on() const;
+  // The same one by one, until `visit` returns true: oldest await first, its futures in their
+  // order.
+  template <class Visit>
+  void visit_blocked(Visit visit) const;
+  // How many those are; one that several wait for counts for each.
+  std::size_t watch_count() const { return watch_count_; }
 
   // Makes room for this many futures at once.
   void reserve(std::size_t futures) { watchers_.reserve(futures); }
@@ -69,6 +75,7 @@ class Awaits {
     FutureId future = 0;
     Link previous = 0;  // Of the same future.
     Link next = 0;
+    Link previous_of_await = 0;
     Link next_of_await = 0;
   };
   struct Watchers {
@@ -81,7 +88,8 @@ class Awaits {
     bool shielded = false;
     AwaitId id = 0;  // Its slot, and above it how often the slot was used; 0: free.
     std::uint32_t missing = 0;
-    Link first_watch = 0;
+    Link first_watch = 0;  // Futures that it still waits for.
+    Link last_watch = 0;
     Slot previous = 0;  // Blocked awaits, oldest first.
     Slot next = 0;
   };
@@ -96,8 +104,20 @@ class Awaits {
   std::vector<Await> awaits_{1};
   std::vector<Slot> free_awaits_;
   std::uint64_t uses_ = 0;
+  std::size_t watch_count_ = 0;
   Slot first_blocked_ = 0;
   Slot last_blocked_ = 0;
 };
+
+template <class Visit>
+void Awaits::visit_blocked(Visit visit) const {
+  for (Slot slot = first_blocked_; slot != 0; slot = awaits_[slot].next) {
+    for (Link link = awaits_[slot].first_watch; link != 0; link = watches_[link].next_of_await) {
+      if (visit(watches_[link].future)) {
+        return;
+      }
+    }
+  }
+}
 
 }  // namespace pawl::replay

@@ -877,6 +877,18 @@ std::vector<FutureId> Machine::blocked_on() const {
   return futures;
 }
 
+std::vector<FutureId> Machine::first_blocked_on(std::size_t limit) const {
+  std::vector<FutureId> futures;
+  awaits_.visit_blocked([&](FutureId future) {
+    const bool is_new = std::find(futures.begin(), futures.end(), future) == futures.end();
+    if (is_new && futures_[future].kind != CommandKind::kLoop) {
+      futures.push_back(future);
+    }
+    return futures.size() == limit;
+  });
+  return futures;
+}
+
 std::vector<Location> Machine::waiting() const {
   std::vector<Location> places;
   for (const FutureId future : blocked_on()) {

@@ -202,6 +202,11 @@ class Machine {
   const std::optional<Violation>& violation() const { return violation_; }
   // What blocked awaits wait for, in order of opening; without checkpoints on their way.
   std::vector<FutureId> blocked_on() const;
+  // Up to `limit` of them: those that have been waited for longest. Takes no longer if there are
+  // many.
+  std::vector<FutureId> first_blocked_on(std::size_t limit) const;
+  // How many there are about: one that several awaits wait for counts for each.
+  std::size_t blocked_count() const { return awaits_.watch_count(); }
   CommandKind kind_of(FutureId future) const { return futures_[future].kind; }
   // Places of the commands that blocked awaits wait for, in order.
   std::vector<Location> waiting() const;

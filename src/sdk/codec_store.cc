@@ -290,6 +290,9 @@ class CodecStore final : public store::Store {
   Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
     return plain(inner_->read_inbox_of(run));
   }
+  Result<std::vector<Arrival>> read_due_inbox(RunKey run, std::int64_t now_ms) override {
+    return plain(inner_->read_due_inbox(run, now_ms));
+  }
   Result<std::vector<CompensationRow>> read_compensations(RunKey run) override {
     PAWL_TRY_ASSIGN(std::vector<CompensationRow> rows, inner_->read_compensations(run));
     for (CompensationRow& row : rows) {

@@ -73,7 +73,9 @@ struct Claim {
   // more).
   bool claimed = false;
   RunRow row;
-  std::vector<Arrival> inbox;  // All of it, also what is not due.
+  // What is due and was not kept: what whoever had the run before may not know of. The rest, which
+  // may be a lot, is there for read_inbox_of().
+  std::vector<Arrival> inbox;
 };
 
 // Takes up to `limit` runs of these kinds whose time to wake has come, longest due first.
@@ -343,6 +345,8 @@ class Store {
   virtual Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) = 0;
   // Of one run.
   virtual Result<std::vector<Arrival>> read_inbox_of(RunKey run) = 0;
+  // The same, of what is due and was not kept.
+  virtual Result<std::vector<Arrival>> read_due_inbox(RunKey run, std::int64_t now_ms) = 0;
   virtual Result<std::vector<CompensationRow>> read_compensations(RunKey run) = 0;
   // Promises of a run that are open, by name.
   virtual Result<std::vector<std::string>> read_promises(RunKey run) = 0;

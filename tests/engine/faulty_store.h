@@ -24,7 +24,7 @@ class FaultyStore final : public store::Store {
   std::function<Result<void>(std::span<store::Op> ops)> before_apply;
   std::function<void(std::span<store::Op> ops)> after_apply;
   // What was read is on its way.
-  std::function<void()> after_read_inbox_of;
+  std::function<void(std::size_t count)> after_read_due_inbox;
 
   Result<void> apply(std::span<store::Op> ops) override {
     if (before_apply) {
@@ -36,10 +36,11 @@ class FaultyStore final : public store::Store {
     }
     return applied;
   }
-  Result<std::vector<store::Arrival>> read_inbox_of(store::RunKey run) override {
-    Result<std::vector<store::Arrival>> inbox = inner_->read_inbox_of(run);
-    if (after_read_inbox_of) {
-      after_read_inbox_of();
+  Result<std::vector<store::Arrival>> read_due_inbox(store::RunKey run,
+                                                     std::int64_t now_ms) override {
+    Result<std::vector<store::Arrival>> inbox = inner_->read_due_inbox(run, now_ms);
+    if (after_read_due_inbox) {
+      after_read_due_inbox(inbox ? inbox->size() : 0);
     }
     return inbox;
   }
@@ -80,6 +81,9 @@ class FaultyStore final : public store::Store {
   Result<std::vector<store::Arrival>> read_inbox(store::WorkerKey worker,
                                                  store::ArrivalKey after) override {
     return inner_->read_inbox(worker, after);
+  }
+  Result<std::vector<store::Arrival>> read_inbox_of(store::RunKey run) override {
+    return inner_->read_inbox_of(run);
   }
   Result<std::vector<store::CompensationRow>> read_compensations(store::RunKey run) override {
     return inner_->read_compensations(run);

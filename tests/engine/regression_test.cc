@@ -356,7 +356,7 @@ TEST(Regression, SignalsAreReceivedOnce) {
     Node node(disk, sim(seed),
               {step_workflow("w", {op, op, op, go, op, go}), step_workflow("sender", {send})});
     bool is_within = false;
-    node.store->after_read_inbox_of = [&] {
+    node.store->after_read_due_inbox = [&](std::size_t) {
       if (std::exchange(is_within, true)) {
         return;
       }

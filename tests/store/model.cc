@@ -171,7 +171,9 @@ Claim Model::take(Run& run, WorkerKey worker, std::int64_t now_ms) {
   claim.claimed = true;
   claim.row = row;
   for (const auto& [arrival, kept] : run.inbox) {
-    claim.inbox.push_back(arrival);
+    if (!kept && arrival.due_ms <= now_ms) {
+      claim.inbox.push_back(arrival);
+    }
   }
   return claim;
 }

@@ -55,6 +55,9 @@ InboxTable::InboxTable(Connection& connection, std::int64_t ns)
                  "SELECT min(due) FROM pawl_inbox WHERE ns = ? AND run = ? AND kept = 0"),
       read_(connection, "SELECT " PAWL_INBOX_COLUMNS
                         " FROM pawl_inbox AS i WHERE i.ns = ? AND i.run = ? ORDER BY i.key"),
+      read_due_(connection, "SELECT " PAWL_INBOX_COLUMNS
+                            " FROM pawl_inbox AS i WHERE i.ns = ? AND i.run = ? AND i.kept = 0 AND "
+                            "i.due <= ? ORDER BY i.key"),
       // What is new is little, so it comes first: few runs are looked up, however many are held.
       // The plus keeps SQLite from going through the whole namespace by the index.
       read_held_(connection, "SELECT " PAWL_INBOX_COLUMNS
@@ -115,6 +118,11 @@ Result<std::int64_t> InboxTable::first_due(RunKey run) {
 Result<std::vector<Arrival>> InboxTable::read(RunKey run) {
   Query query(read_);
   return read_all(query.integer(ns_).integer(run));
+}
+
+Result<std::vector<Arrival>> InboxTable::read_due(RunKey run, std::int64_t now_ms) {
+  Query query(read_due_);
+  return read_all(query.integer(ns_).integer(run).integer(now_ms));
 }
 
 Result<std::vector<Arrival>> InboxTable::read_held(WorkerKey worker, ArrivalKey after) {

@@ -28,6 +28,8 @@ class InboxTable {
   Result<std::int64_t> first_due(RunKey run);
 
   Result<std::vector<Arrival>> read(RunKey run);
+  // What is due and not kept.
+  Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms);
   // Of all runs that this worker holds.
   Result<std::vector<Arrival>> read_held(WorkerKey worker, ArrivalKey after);
 
@@ -43,6 +45,7 @@ class InboxTable {
   Statement copy_free_ones_;
   Statement first_due_;
   Statement read_;
+  Statement read_due_;
   Statement read_held_;
 };
 

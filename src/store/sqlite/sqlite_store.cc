@@ -178,6 +178,11 @@ class SqliteStore : public Store {
     return reader_.inbox.read(run);
   }
 
+  Result<std::vector<Arrival>> read_due_inbox(RunKey run, std::int64_t now_ms) override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.inbox.read_due(run, now_ms);
+  }
+
   Result<std::vector<CompensationRow>> read_compensations(RunKey run) override {
     const std::scoped_lock lock(read_mutex_);
     return reader_.compensations.read(run);

@@ -88,7 +88,7 @@ Result<void> Writer::take(Claim& op, RunRow row) {
     PAWL_TRY(runs_.remove_reason(op.run));
   }
   PAWL_TRY(runs_.claim(row, op.worker, op.now_ms));
-  PAWL_TRY_ASSIGN(op.inbox, inbox_.read(op.run));
+  PAWL_TRY_ASSIGN(op.inbox, inbox_.read_due(op.run, op.now_ms));
   op.row = std::move(row);
   op.claimed = true;
   return {};
