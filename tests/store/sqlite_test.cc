@@ -255,6 +255,66 @@ TEST(SqliteFile, IsTheSameByALink) {
   EXPECT_TRUE(apply(*real, Heartbeat{.worker = worker, .expires_ms = kNever}).known);
 }
 
+// Starts a run; what came of it.
+Result<void> try_start(Store& store, const std::string& id) {
+  StartRun op;
+  op.run = new_run(id);
+  std::vector<Op> ops = {op};
+  return store.apply(ops);
+}
+
+TEST(SqliteFile, ThatIsGoneTakesNoMoreCommits) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  ASSERT_TRUE(try_start(*store, "before").has_value());
+  std::filesystem::rename(path, dir.file("moved.db"));
+  const Result<void> refused = try_start(*store, "lost");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(refused.error().message, HasSubstr("'" + path + "' was removed"));
+  EXPECT_THAT(refused.error().message, HasSubstr("Put the old file back"));
+  EXPECT_FALSE(store->add_worker({"worker", kNever, 0}).has_value());
+  // Nor is it read as if nothing had happened.
+  EXPECT_EQ(store->find_run("before", std::nullopt).error().code, ErrorCode::kStoreUnusable);
+  std::filesystem::rename(dir.file("moved.db"), path);
+  EXPECT_FALSE(value(store->find_run("lost", std::nullopt)).has_value());
+  EXPECT_TRUE(try_start(*store, "after").has_value());
+}
+
+TEST(SqliteFile, ThatWasReplacedTakesNoMoreCommits) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  ASSERT_TRUE(open_sqlite(at(dir.file("b.db"))).has_value());
+  std::filesystem::rename(dir.file("b.db"), path);
+  const Result<void> refused = try_start(*store, "lost");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(refused.error().message, HasSubstr("was replaced by another file"));
+}
+
+TEST(SqliteFile, IsTheOneThatALinkNamed) {
+  const TempDir dir;
+  const std::string link = dir.file("link.db");
+  std::filesystem::create_symlink(dir.file("a.db"), link);
+  const std::unique_ptr<Store> store = value(open_sqlite(at(link)));
+  ASSERT_TRUE(try_start(*store, "one").has_value());
+  ASSERT_TRUE(open_sqlite(at(dir.file("b.db"))).has_value());
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(dir.file("b.db"), link);
+  EXPECT_EQ(try_start(*store, "two").error().code, ErrorCode::kStoreUnusable);
+}
+
+TEST(SqliteFile, IsTheSameFromAnotherDirectory) {
+  const TempDir dir;
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(dir.file(""));
+  const std::unique_ptr<Store> store = value(open_sqlite(at("a.db")));
+  std::filesystem::current_path(here);
+  EXPECT_TRUE(try_start(*store, "one").has_value());
+}
+
 TEST(SqliteFile, OddNamesAreFiles) {
   const TempDir dir;
   const std::filesystem::path here = std::filesystem::current_path();

@@ -123,6 +123,12 @@ Error Connection::error(int code, std::string_view doing) const {
   return make_error(meaning, std::move(message));
 }
 
+bool Connection::has_moved() const {
+  int moved = 0;
+  return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
+}
+
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
 
 std::int64_t Connection::last_rowid() const { return sqlite3_last_insert_rowid(db_); }

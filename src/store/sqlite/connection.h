@@ -40,6 +40,8 @@ class Connection {
   // What `code` and SQLite's own message mean. `doing` is e.g. "cannot open".
   Error error(int code, std::string_view doing = "cannot use") const;
 
+  // Whether SQLite sees that its file was removed or replaced; false if it cannot tell.
+  bool has_moved() const;
   bool in_transaction() const;
   std::int64_t last_rowid() const;
   // Rows that the last INSERT, UPDATE or DELETE touched.

@@ -9,6 +9,7 @@
 
 #include "store/sqlite/connection.h"
 #include "store/sqlite/file_signal.h"
+#include "store/sqlite/opened_file.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/worker_locks.h"
 #include "store/sqlite/writer.h"
@@ -64,12 +65,13 @@ struct Reader {
 
 class SqliteStore : public Store {
  public:
-  SqliteStore(const SqliteOptions& options, std::int64_t ns,
+  SqliteStore(const SqliteOptions& options, OpenedFile file, std::int64_t ns,
               std::unique_ptr<Connection> write_connection,
               std::unique_ptr<Connection> read_connection, std::unique_ptr<WorkerLocks> locks,
               std::shared_ptr<ChangeSignal> signal)
-      : write_connection_(std::move(write_connection)),
-        writer_(*write_connection_, ns, options.payload_bytes_max),
+      : file_(std::move(file)),
+        write_connection_(std::move(write_connection)),
+        writer_(*write_connection_, file_, ns, options.payload_bytes_max),
         locks_(std::move(locks)),
         read_connection_(std::move(read_connection)),
         reader_(*read_connection_, ns),
@@ -127,79 +129,79 @@ class SqliteStore : public Store {
   }
 
   Result<std::optional<RunRow>> find_run(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.runs.find(run);
   }
 
   Result<std::optional<RunRow>> find_run(std::string_view id,
                                          std::optional<std::uint32_t> number) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return number.has_value() ? reader_.runs.find_numbered(id, *number)
                               : reader_.runs.find_newest(id);
   }
 
   Result<std::string> read_input(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.runs.read_input(run);
   }
 
   Result<std::vector<Tag>> read_tags(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.runs.read_tags(run);
   }
 
   Result<std::string> read_reason(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.runs.read_reason(run);
   }
 
   Result<void> read_log(RunKey run, std::uint64_t from_seq, const LogTable::Visit& visit) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.log.read(run, from_seq, visit);
   }
 
   Result<void> read_last(RunKey run, const LogTable::Visit& visit) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.log.read_last(run, visit);
   }
 
   Result<void> read_forgotten(RunKey run, const LogTable::Visit& visit) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.log.read_forgotten(run, visit);
   }
 
   Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.inbox.read_held(worker, after);
   }
 
   Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.inbox.read(run);
   }
 
   Result<std::vector<CompensationRow>> read_compensations(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.compensations.read(run);
   }
 
   Result<std::vector<std::string>> read_promises(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.promises.read_open(run);
   }
 
   Result<std::vector<TaskRow>> read_tasks(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.tasks.read(run);
   }
 
   Result<std::vector<RunRow>> read_children(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.runs.read_children(run);
   }
 
   Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     std::int64_t next = kNever;
     for (const std::string& kind : kinds) {
       PAWL_TRY_ASSIGN(const std::int64_t of_kind, reader_.runs.next_wake(kind));
@@ -210,13 +212,20 @@ class SqliteStore : public Store {
 
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override {
-    const std::scoped_lock lock(read_mutex_);
+    PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
     return reader_.tasks.read_due(now_ms, limit, next_due);
   }
 
   void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
 
  private:
+  // Who asks about a file that is gone would wait for ever for what nobody can write any more.
+  using ReadLock = std::unique_lock<std::mutex>;
+  Result<ReadLock> lock_reader() {
+    PAWL_TRY(file_.check());
+    return ReadLock(read_mutex_);
+  }
+
   // Others are told after the guard is gone: they may call back into this store.
   Result<void> write(const std::function<Result<void>()>& what_to_do) {
     bool has_to_tell = false;
@@ -236,6 +245,8 @@ class SqliteStore : public Store {
     return worker.is_locked && !own_workers_.contains(worker.key) &&
            !locks_->is_locked_elsewhere(worker.key);
   }
+
+  const OpenedFile file_;
 
   std::mutex write_mutex_;
   std::unique_ptr<Connection> write_connection_;
@@ -286,14 +297,22 @@ Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> writer, open_writer(options));
   PAWL_TRY_ASSIGN(const std::int64_t ns, find_or_add_namespace(*writer, options.name_space));
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> reader, open_reader(options));
+  // Both connections have this file, if neither finds that its own has moved.
+  OpenedFile opened(options.path);
+  if (writer->has_moved() || reader->has_moved()) {
+    return make_error(ErrorCode::kStoreBusy,
+                      "the database '" + options.path +
+                          "' was removed or replaced while it was being opened; try again");
+  }
   // SQLite has followed links, and its own files lie beside the real one.
   const std::string file = sqlite3_db_filename(writer->native(), "main");
   PAWL_TRY_ASSIGN(std::unique_ptr<WorkerLocks> locks, WorkerLocks::open(file + "-workers"));
   if (options.signal == nullptr) {
     PAWL_TRY_ASSIGN(options.signal, open_file_signal(file + "-notify"));
   }
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(
-      options, ns, std::move(writer), std::move(reader), std::move(locks), options.signal));
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, std::move(opened), ns,
+                                                              std::move(writer), std::move(reader),
+                                                              std::move(locks), options.signal));
 }
 
 }  // namespace pawl::store
