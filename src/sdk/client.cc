@@ -1,12 +1,16 @@
 #include "sdk/client.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/thread_environment.h"
 #include "sdk/codec_store.h"
+#include "sdk/error_lines.h"
 #include "sdk/event.h"
 #include "sdk/program.h"
 #include "sdk/token.h"
@@ -78,6 +82,13 @@ engine::EngineOptions engine_options(const EngineOptions& options, bool replay_e
   if (options.on_error) {
     result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
       on_error(std::string(what) + ": " + error.message);
+    };
+  } else {
+    result.on_error = [lines = std::make_shared<ErrorLines>()](const Error& error,
+                                                               std::string_view what) {
+      if (auto line = lines->line(what, error, std::chrono::steady_clock::now())) {
+        std::fputs((*line += '\n').c_str(), stderr);
+      }
     };
   }
   return result;
