@@ -391,10 +391,11 @@ std::string wait(Client& client, const std::string& run, std::optional<Millis> l
         [&](auto done) { client.engine().wait(run, std::move(done)); }, limit, true);
   } catch (const TimedOut& error) {
     const Description description = describe(client, run);
-    throw TimedOut(
-        std::string(error.what()) + "; the run is " + std::string(to_string(description.status)) +
-        (description.waiting_for.empty() ? "" : " for " + description.waiting_for) +
-        (description.reason.empty() ? "" : ": " + description.reason) + missing_for(client, run));
+    throw TimedOut(std::string(error.what()) + "; the run is " +
+                   store::status_text(static_cast<store::RunStatus>(description.status),
+                                      description.waiting_for) +
+                   (description.reason.empty() ? "" : ": " + description.reason) +
+                   missing_for(client, run));
   }
   switch (outcome.status) {
     case store::RunStatus::kFailed: {

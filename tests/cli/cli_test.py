@@ -453,7 +453,7 @@ class History(unittest.TestCase):
             ("failed", r"failed: fails, failed after .*"),
             ("waiting", r"waiting: waits, waiting for signal go, for .*"),
             ("cancelled", r"cancelled: waits, cancelled after .*"),
-            ("compensating", r"compensating: compensates, compensating.*undo, for .*"),
+            ("compensating", r"compensating: compensates, compensating, waiting for compensation undo, for .*"),
             ("running", r"running: runs, running, for .*"),
             ("blocked", r"blocked: changes, blocked, for .*"),
             ("recurring", r"recurring: recurs, completed after .*"),

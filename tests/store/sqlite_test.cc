@@ -176,6 +176,17 @@ TEST(SqliteFile, WithASchemaThatCannotBeIsDamaged) {
   EXPECT_THAT(error.message, HasSubstr("schema -2"));
 }
 
+TEST(SqliteFile, WithoutTheNumberOfItsSchemaIsDamaged) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  ASSERT_TRUE(open_sqlite(at(path)).has_value());
+  run_sql(path, "PRAGMA user_version = 0");
+  const Error error = error_of(at(path));
+  EXPECT_EQ(error.code, ErrorCode::kStoreCorrupt);
+  EXPECT_THAT(error.message, HasSubstr("user_version is 0"));
+  EXPECT_THAT(error.message, HasSubstr(path));
+}
+
 TEST(SqliteFile, WithAnEmptyUuidIsRead) {
   const TempDir dir;
   const std::string path = dir.file("a.db");

@@ -268,6 +268,13 @@ Result<FileState> inspect(Connection& connection) {
   PAWL_TRY_ASSIGN(const std::int64_t tables,
                   connection.query_integer("SELECT count(*) FROM sqlite_schema"));
   state.is_empty = tables == 0;
+  if (*id == kApplicationId && state.version == 0 && !state.is_empty) {
+    return make_error(
+        ErrorCode::kStoreCorrupt,
+        "'" + connection.path() +
+            "' has Pawl's tables, but not the number of their schema (user_version is "
+            "0): another program has changed it; restore a copy");
+  }
   const bool is_new = state.is_empty && *id == 0 && state.version == 0;
   if (*id != kApplicationId && !is_new) {
     return unusable(connection, "is the database of another program (application id " +
