@@ -29,7 +29,7 @@ namespace pawl {
 struct Description {
   Info info;
   Status status{};
-  std::string waiting_for;  // kWaiting: e.g. "signal approved".
+  std::string waiting_for;  // E.g. "signal approved"; kCompensating: "compensation refund".
   std::string reason;       // kBlocked: why.
   Time started;
   Time changed;  // When the status last did.

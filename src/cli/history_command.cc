@@ -43,7 +43,7 @@ Result<std::unique_ptr<store::Store>> open_existing(const std::string& url) {
   if (!std::filesystem::exists(options.path, error)) {
     return make_error(ErrorCode::kNotFound, "there is no file '" + options.path + "'");
   }
-  options.may_make = false;  // Whoever only looks changes nothing.
+  options.read_only = true;  // Whoever only looks changes nothing.
   return store::open_sqlite(std::move(options));
 }
 

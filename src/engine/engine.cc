@@ -777,8 +777,8 @@ void EngineImpl::tell_waiters(const std::string& id, const Result<RunOutcome>& o
   }
 }
 
-// Of runs that are not held here: those are told when they end.
-void EngineImpl::check_waiters() {
+// Those of runs that are held here are told when the runs end.
+void EngineImpl::check_waiters(bool held_too) {
   if (waiters_.empty()) {
     return;
   }
@@ -789,7 +789,7 @@ void EngineImpl::check_waiters() {
   std::vector<std::string> ids;
   for (const auto& [id, callbacks] : waiters_) {
     const auto known = slots_by_id_.find(id);
-    if (known == slots_by_id_.end() || find_held(known->second) == nullptr) {
+    if (held_too || known == slots_by_id_.end() || find_held(known->second) == nullptr) {
       ids.push_back(id);
     }
   }

@@ -147,7 +147,8 @@ class EngineImpl final : public Engine {
   void send(store::Send send, Callback<bool> done);
   void answer_send(Result<void> result, store::Send& send, const Callback<bool>& done);
   void tell_waiters(const std::string& id, const Result<RunOutcome>& outcome);
-  void check_waiters();
+  // Tells those whose run has ended, or whose store cannot even be read any more.
+  void check_waiters(bool held_too = false);
   void check_waiter(const std::string& id);
   void look_for_ends(std::vector<std::string> ids);
   Result<std::optional<RunOutcome>> read_end(const std::string& id);
@@ -328,6 +329,9 @@ void EngineImpl::submit(Op&& op, Done done) {
   committer_.submit(std::move(op), [this, done = std::move(done)](Result<void> result,
                                                                   store::Op& written) mutable {
     store_delay_ms_ = result ? 0 : store_delay_ms_;
+    if (!result && result.error().code == ErrorCode::kStoreUnusable) {
+      check_waiters(/*held_too=*/true);
+    }
     done(std::move(result), std::get<Op>(written));
     run_job_done();
   });

@@ -1,12 +1,16 @@
 #include "sdk/client.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/thread_environment.h"
 #include "sdk/codec_store.h"
+#include "sdk/error_lines.h"
 #include "sdk/event.h"
 #include "sdk/program.h"
 #include "sdk/token.h"
@@ -78,6 +82,13 @@ engine::EngineOptions engine_options(const EngineOptions& options, bool replay_e
   if (options.on_error) {
     result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
       on_error(std::string(what) + ": " + error.message);
+    };
+  } else {
+    result.on_error = [lines = std::make_shared<ErrorLines>()](const Error& error,
+                                                               std::string_view what) {
+      if (auto line = lines->line(what, error, std::chrono::steady_clock::now())) {
+        std::fputs((*line += '\n').c_str(), stderr);
+      }
     };
   }
   return result;
@@ -380,10 +391,11 @@ std::string wait(Client& client, const std::string& run, std::optional<Millis> l
         [&](auto done) { client.engine().wait(run, std::move(done)); }, limit, true);
   } catch (const TimedOut& error) {
     const Description description = describe(client, run);
-    throw TimedOut(
-        std::string(error.what()) + "; the run is " + std::string(to_string(description.status)) +
-        (description.waiting_for.empty() ? "" : " for " + description.waiting_for) +
-        (description.reason.empty() ? "" : ": " + description.reason) + missing_for(client, run));
+    throw TimedOut(std::string(error.what()) + "; the run is " +
+                   store::status_text(static_cast<store::RunStatus>(description.status),
+                                      description.waiting_for) +
+                   (description.reason.empty() ? "" : ": " + description.reason) +
+                   missing_for(client, run));
   }
   switch (outcome.status) {
     case store::RunStatus::kFailed: {

@@ -28,6 +28,15 @@ std::string_view status_name(RunStatus status) {
   return "unknown";
 }
 
+std::string status_text(RunStatus status, std::string_view waiting_for) {
+  std::string text(status_name(status));
+  if (!waiting_for.empty()) {
+    text += status == RunStatus::kWaiting ? " for " : ", waiting for ";
+    text += waiting_for;
+  }
+  return text;
+}
+
 std::optional<RunStatus> find_status(std::string_view name) {
   for (const auto& [status, known] : kStatusNames) {
     if (known == name) {

@@ -35,6 +35,9 @@ enum class RunStatus : std::uint8_t {
   kBlocked = 8,
 };
 std::string_view status_name(RunStatus status);
+// With what it waits for, if that is not empty: "waiting for signal go", "compensating, waiting for
+// compensation undo".
+std::string status_text(RunStatus status, std::string_view waiting_for);
 std::optional<RunStatus> find_status(std::string_view name);
 inline bool is_closed(RunStatus status) {
   return status >= RunStatus::kCompleted && status <= RunStatus::kRecurred;

@@ -9,7 +9,8 @@
 //   kStoreFull       no space left; try again when there is
 //   kStoreIo         the medium or the connection failed; try again
 //   kStoreCorrupt    what is stored is damaged: stop, and restore a copy
-//   kStoreUnusable   wrong file, newer schema, missing rights: nothing will help but a person
+//   kStoreUnusable   wrong file, newer schema, missing rights, or the file was removed or replaced:
+//                    nothing will help but a person
 //   kLimitExceeded   a payload or name is too large
 //   kUnknownOutcome  the connection was lost during a commit, which may or may not have happened
 #pragma once

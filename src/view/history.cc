@@ -252,11 +252,8 @@ void Tree::print_head() {
   const store::RunRow& row = history_.row;
   const std::int64_t until_ms =
       store::is_closed(row.status) ? row.changed_ms : std::max(options_.now_ms, row.created_ms);
-  text_ +=
-      line(row.id) + ": " + line(row.kind) + ", " + std::string(store::status_name(row.status));
-  if (!row.waiting_for.empty()) {
-    text_ += " for " + line(row.waiting_for);
-  }
+  text_ += line(row.id) + ": " + line(row.kind) + ", " +
+           line(store::status_text(row.status, row.waiting_for));
   text_ += (store::is_closed(row.status) ? " after " : ", for ") +
            duration_text(until_ms - row.created_ms) + "\n";
   text_ += "run " + row.uuid.to_string();

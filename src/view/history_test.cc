@@ -162,6 +162,13 @@ TEST(HistoryTree, SaysWhatARunWaitsFor) {
             "      inbox  TaskCompleted = 7\n");
 }
 
+TEST(HistoryTree, SaysWhatACompensatingRunWaitsFor) {
+  History history = make_history("[]", RunStatus::kCompensating);
+  history.row.waiting_for = "compensation undo";
+  EXPECT_NE(history_tree(history, {}).find(", compensating, waiting for compensation undo, for "),
+            std::string::npos);
+}
+
 TEST(HistoryTree, ShowsFailuresAndCompensations) {
   History history = make_history(R"([
     {"event": "CompensationRegistered", "time": 0, "location": "{1}", "name": "first"},

@@ -10,6 +10,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -453,7 +454,7 @@ class History(unittest.TestCase):
             ("failed", r"failed: fails, failed after .*"),
             ("waiting", r"waiting: waits, waiting for signal go, for .*"),
             ("cancelled", r"cancelled: waits, cancelled after .*"),
-            ("compensating", r"compensating: compensates, compensating.*undo, for .*"),
+            ("compensating", r"compensating: compensates, compensating, waiting for compensation undo, for .*"),
             ("running", r"running: runs, running, for .*"),
             ("blocked", r"blocked: changes, blocked, for .*"),
             ("recurring", r"recurring: recurs, completed after .*"),
@@ -535,6 +536,31 @@ class History(unittest.TestCase):
             self.assertEqual({path.name: path.read_bytes() for path in root.iterdir()}, before)
         code, out, err = self.history("completed", store=f"sqlite:{self.path}?namespace=typo")
         self.assertEqual((code, out), (1, ""))
+
+    def test_it_needs_no_right_to_write(self):
+        # Modes say nothing to root, who looks as somebody else; in a directory that nobody else has to enter.
+        user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            shutil.copy(PAWL, root / "pawl")
+            with sqlite3.connect(self.path) as source, sqlite3.connect(root / "copy.db") as target:
+                source.backup(target)
+            target.close()
+            (root / "copy.db").chmod(0o444)
+            for suffix in ("", "-wal", "-shm"):
+                shutil.copy(f"{self.path}{suffix}", root / f"used.db{suffix}")
+                (root / f"used.db{suffix}").chmod(0o444)
+            before = {path.name: path.read_bytes() for path in root.iterdir()}
+            for mode in (0o555, 0o777):
+                root.chmod(mode)
+                for store in ("copy.db", "used.db"):
+                    with self.subTest(store, mode=oct(mode)):
+                        done = subprocess.run([root / "pawl", "history", "completed", f"--store=sqlite:{root}/{store}"],
+                                              capture_output=True, text=True, check=False, **user)
+                        self.assertEqual((done.returncode, done.stderr), (0, ""))
+                        self.assertIn("completed: completes, completed", done.stdout)
+            root.chmod(0o755)
+            self.assertEqual({path.name: path.read_bytes() for path in root.iterdir()}, before)
 
     def test_a_damaged_file_is_told(self):
         with tempfile.TemporaryDirectory() as name:

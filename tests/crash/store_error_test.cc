@@ -545,6 +545,46 @@ TEST(Busy, IsToldAndTriedAgain) {
   EXPECT_EQ(*count, 2);
 }
 
+// --- The file is taken away ----------------------------------------------------------------------
+
+TEST(RemovedFile, IsToldToAllWhoWait) {
+  const TempDir dir;
+  const std::string path = dir.file("gone.db");
+  auto opened = open_at({path});
+  ASSERT_TRUE(opened.has_value());
+  auto count = std::make_shared<int>(0);
+  auto may_end = std::make_shared<Latch>();
+  auto is_running = std::make_shared<Latch>();
+  const ActivityBody slow = [count, may_end, is_running](ActivityAttempt&) {
+    ++*count;
+    is_running->set();
+    make_thread_environment({})->wait(*may_end, 30'000);
+    return ActivityOutcome{true, "1", {}};
+  };
+  Rig rig(*opened, make_thread_environment({}), {step_workflow("w", {run_step("a", slow)})});
+  ASSERT_TRUE(rig.start("r").has_value());
+  ASSERT_TRUE(rig.env->wait(*is_running, 30'000));
+  std::filesystem::rename(path, dir.file("moved.db"));
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    may_end->set();
+  });
+  // The run has ended, and nothing of that can be written.
+  const Result<RunOutcome> outcome = rig.outcome("r");
+  later.join();
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kStoreUnusable) << outcome.error().message;
+  EXPECT_THAT(outcome.error().message, HasSubstr(path));
+  EXPECT_EQ(rig.start("s").error().code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(rig.errors.codes(), Contains(ErrorCode::kStoreUnusable));
+  // It is tried again, so that it goes on when the file is back.
+  std::filesystem::rename(dir.file("moved.db"), path);
+  const Result<RunOutcome> after = rig.outcome("r");
+  ASSERT_TRUE(after.has_value()) << after.error().message;
+  EXPECT_EQ(after->status, store::RunStatus::kCompleted);
+  EXPECT_EQ(*count, 1);
+}
+
 // --- Damaged files -------------------------------------------------------------------------------
 
 constexpr std::size_t kPageBytes = 4096;

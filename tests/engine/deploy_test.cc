@@ -133,7 +133,7 @@ TEST_F(Deploys, APersonMayLetARefusedRunGoOn) {
 TEST_F(Deploys, DoNotHelpADamagedLog) {
   start_under(good("1"));
   {
-    const auto connection = store::Connection::open({disk_.path(), "", 0, /*may_create=*/false});
+    const auto connection = store::Connection::open({disk_.path(), "", 0, store::Access::kWrite});
     PAWL_CHECK(connection.has_value());
     PAWL_CHECK((*connection)->execute("UPDATE pawl_log SET location = 'nonsense'").has_value());
   }

@@ -1,12 +1,14 @@
 // What is particular to the SQLite store: its files, options, migrations and transactions.
 
 #include <sqlite3.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -176,6 +178,17 @@ TEST(SqliteFile, WithASchemaThatCannotBeIsDamaged) {
   EXPECT_THAT(error.message, HasSubstr("schema -2"));
 }
 
+TEST(SqliteFile, WithoutTheNumberOfItsSchemaIsDamaged) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  ASSERT_TRUE(open_sqlite(at(path)).has_value());
+  run_sql(path, "PRAGMA user_version = 0");
+  const Error error = error_of(at(path));
+  EXPECT_EQ(error.code, ErrorCode::kStoreCorrupt);
+  EXPECT_THAT(error.message, HasSubstr("user_version is 0"));
+  EXPECT_THAT(error.message, HasSubstr(path));
+}
+
 TEST(SqliteFile, WithAnEmptyUuidIsRead) {
   const TempDir dir;
   const std::string path = dir.file("a.db");
@@ -255,6 +268,66 @@ TEST(SqliteFile, IsTheSameByALink) {
   EXPECT_TRUE(apply(*real, Heartbeat{.worker = worker, .expires_ms = kNever}).known);
 }
 
+// Starts a run; what came of it.
+Result<void> try_start(Store& store, const std::string& id) {
+  StartRun op;
+  op.run = new_run(id);
+  std::vector<Op> ops = {op};
+  return store.apply(ops);
+}
+
+TEST(SqliteFile, ThatIsGoneTakesNoMoreCommits) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  ASSERT_TRUE(try_start(*store, "before").has_value());
+  std::filesystem::rename(path, dir.file("moved.db"));
+  const Result<void> refused = try_start(*store, "lost");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(refused.error().message, HasSubstr("'" + path + "' was removed"));
+  EXPECT_THAT(refused.error().message, HasSubstr("Put the old file back"));
+  EXPECT_FALSE(store->add_worker({"worker", kNever, 0}).has_value());
+  // Nor is it read as if nothing had happened.
+  EXPECT_EQ(store->find_run("before", std::nullopt).error().code, ErrorCode::kStoreUnusable);
+  std::filesystem::rename(dir.file("moved.db"), path);
+  EXPECT_FALSE(value(store->find_run("lost", std::nullopt)).has_value());
+  EXPECT_TRUE(try_start(*store, "after").has_value());
+}
+
+TEST(SqliteFile, ThatWasReplacedTakesNoMoreCommits) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  ASSERT_TRUE(open_sqlite(at(dir.file("b.db"))).has_value());
+  std::filesystem::rename(dir.file("b.db"), path);
+  const Result<void> refused = try_start(*store, "lost");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(refused.error().message, HasSubstr("was replaced by another file"));
+}
+
+TEST(SqliteFile, IsTheOneThatALinkNamed) {
+  const TempDir dir;
+  const std::string link = dir.file("link.db");
+  std::filesystem::create_symlink(dir.file("a.db"), link);
+  const std::unique_ptr<Store> store = value(open_sqlite(at(link)));
+  ASSERT_TRUE(try_start(*store, "one").has_value());
+  ASSERT_TRUE(open_sqlite(at(dir.file("b.db"))).has_value());
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(dir.file("b.db"), link);
+  EXPECT_EQ(try_start(*store, "two").error().code, ErrorCode::kStoreUnusable);
+}
+
+TEST(SqliteFile, IsTheSameFromAnotherDirectory) {
+  const TempDir dir;
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(dir.file(""));
+  const std::unique_ptr<Store> store = value(open_sqlite(at("a.db")));
+  std::filesystem::current_path(here);
+  EXPECT_TRUE(try_start(*store, "one").has_value());
+}
+
 TEST(SqliteFile, OddNamesAreFiles) {
   const TempDir dir;
   const std::filesystem::path here = std::filesystem::current_path();
@@ -325,7 +398,7 @@ TEST(SqliteFile, IsLeftAloneByWhoOnlyLooks) {
   const TempDir dir;
   SqliteOptions options;
   options.path = dir.file("a.db");
-  options.may_make = false;
+  options.read_only = true;
   EXPECT_EQ(open_sqlite(options).error().code, ErrorCode::kStoreUnusable);
   EXPECT_FALSE(std::filesystem::exists(options.path));
   std::ofstream(options.path).close();
@@ -339,13 +412,112 @@ TEST(SqliteFile, IsLeftAloneByWhoOnlyLooks) {
   EXPECT_NE(open_sqlite(options).error().message.find("no namespace 'shop'"), std::string::npos);
   {
     const std::unique_ptr<Connection> connection =
-        value(Connection::open({options.path, "", 0, /*may_create=*/false}));
+        value(Connection::open({options.path, "", 0, Access::kWrite}));
     EXPECT_EQ(value(connection->query_integer("SELECT count(*) FROM pawl_namespace")), 1);
     std::vector<const char*> newer(schema_steps().begin(), schema_steps().end());
     newer.push_back("CREATE TABLE later(x)");
-    EXPECT_NE(check_made(*connection, newer, "default").error().message.find("older Pawl"),
+    EXPECT_NE(find_namespace(*connection, newer, "default").error().message.find("older Pawl"),
               std::string::npos);
   }
+}
+
+TEST(ReadOnly, LeavesNothingBehindAndWritesNothing) {
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("odd %?#.db"));
+  {
+    const std::unique_ptr<Store> maker = value(open_sqlite(options));
+    ASSERT_TRUE(try_start(*maker, "one").has_value());
+  }
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(dir.file(""))) {
+      found.insert(entry.path().filename().string());
+    }
+    return found;
+  };
+  const std::set<std::string> before = names();
+  EXPECT_FALSE(before.contains("odd %?#.db-wal"));  // Who closes it last leaves none.
+  options.read_only = true;
+  {
+    const std::unique_ptr<Store> store = value(open_sqlite(options));
+    EXPECT_TRUE(value(store->find_run("one", std::nullopt)).has_value());
+    EXPECT_EQ(try_start(*store, "two").error().code, ErrorCode::kStoreUnusable);
+    EXPECT_FALSE(store->add_worker({"worker", kNever, 0}).has_value());
+  }
+  EXPECT_EQ(names(), before);
+}
+
+TEST(ReadOnly, SeesWhatAnotherHasJustCommitted) {
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("a.db"));
+  const std::unique_ptr<Store> writer = value(open_sqlite(options));
+  options.read_only = true;
+  const std::unique_ptr<Store> store = value(open_sqlite(options));
+  ASSERT_TRUE(try_start(*writer, "one").has_value());
+  EXPECT_TRUE(value(store->find_run("one", std::nullopt)).has_value());
+}
+
+// A file system on which nobody may write, not even root.
+class FixedDisk {
+ public:
+  explicit FixedDisk(const std::string& path) : path_(path) {
+    std::filesystem::create_directories(path);
+    is_there_ = ::mount("pawl-test", path.c_str(), "tmpfs", 0, "size=12m") == 0;
+  }
+  ~FixedDisk() {
+    if (is_there_) {
+      ::umount2(path_.c_str(), MNT_DETACH);
+    }
+  }
+  FixedDisk(const FixedDisk&) = delete;
+  FixedDisk& operator=(const FixedDisk&) = delete;
+  bool is_there() const { return is_there_; }
+  void fix() const {
+    ASSERT_EQ(::mount("pawl-test", path_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0);
+  }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+  bool is_there_ = false;
+};
+
+TEST(ReadOnly, NeedsNoRightToWrite) {
+  const TempDir dir;
+  const FixedDisk disk(dir.file("disk"));
+  if (!disk.is_there()) {
+    GTEST_SKIP() << "no file system can be mounted here";
+  }
+  ASSERT_TRUE(try_start(*value(open_sqlite(at(disk.file("closed.db")))), "one").has_value());
+  {
+    // As a process leaves it that is killed; of one copy the -shm file is missing, the other one
+    // has no commits in its -wal file.
+    const std::unique_ptr<Store> killed = value(open_sqlite(at(dir.file("a.db"))));
+    ASSERT_TRUE(try_start(*killed, "one").has_value());
+    for (const std::string suffix : {"", "-wal", "-shm"}) {
+      std::filesystem::copy_file(dir.file("a.db" + suffix), disk.file("killed.db" + suffix));
+    }
+    for (const std::string suffix : {"", "-wal"}) {
+      std::filesystem::copy_file(dir.file("a.db" + suffix), disk.file("half.db" + suffix));
+    }
+  }
+  std::filesystem::copy_file(disk.file("closed.db"), disk.file("empty.db"));
+  std::ofstream(disk.file("empty.db-wal")).flush();
+  disk.fix();
+  for (const char* const name : {"closed.db", "killed.db", "empty.db"}) {
+    SCOPED_TRACE(name);
+    SqliteOptions options = at(disk.file(name));
+    EXPECT_EQ(error_of(options).code, ErrorCode::kStoreUnusable);
+    options.read_only = true;
+    const Result<std::unique_ptr<Store>> store = open_sqlite(options);
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    EXPECT_TRUE(value((*store)->find_run("one", std::nullopt)).has_value());
+  }
+  SqliteOptions options = at(disk.file("half.db"));
+  options.read_only = true;
+  const Error error = error_of(options);
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable);
+  EXPECT_THAT(error.message, HasSubstr("there are commits in '" + disk.file("half.db-wal")));
 }
 
 // --- Migrations ----------------------------------------------------------------------------------
@@ -354,7 +526,7 @@ TEST(Migration, TakesTheStepsThatAreMissing) {
   const TempDir dir;
   const std::string path = dir.file("a.db");
   const std::unique_ptr<Connection> connection =
-      value(Connection::open({path, "", 0, /*may_create=*/true}));
+      value(Connection::open({path, "", 0, Access::kCreate}));
   const std::array first = {"CREATE TABLE a(x)"};
   ASSERT_TRUE(migrate(*connection, first, 0).has_value());
   ASSERT_TRUE(connection->execute("INSERT INTO a VALUES(7)").has_value());
@@ -369,7 +541,7 @@ TEST(Migration, TakesTheStepsThatAreMissing) {
 TEST(Migration, ThatFailsLeavesEverythingAsItWas) {
   const TempDir dir;
   const std::unique_ptr<Connection> connection =
-      value(Connection::open({dir.file("a.db"), "", 0, /*may_create=*/true}));
+      value(Connection::open({dir.file("a.db"), "", 0, Access::kCreate}));
   const std::array first = {"CREATE TABLE a(x)"};
   ASSERT_TRUE(migrate(*connection, first, 0).has_value());
   const std::array bad = {"CREATE TABLE a(x)", "CREATE TABLE b(x)", "CREATE TABLE nonsense"};
@@ -390,7 +562,7 @@ TEST(Migration, OpenRunsGoOnUnderTheNextSchema) {
   const RunRow run = apply(*store, op).row;
   {
     const std::unique_ptr<Connection> connection =
-        value(Connection::open({path, "", 0, /*may_create=*/false}));
+        value(Connection::open({path, "", 0, Access::kWrite}));
     std::vector<const char*> steps(schema_steps().begin(), schema_steps().end());
     steps.push_back("ALTER TABLE pawl_run ADD later INTEGER; CREATE TABLE pawl_later(x)");
     ASSERT_TRUE(migrate(*connection, steps, 0).has_value());
@@ -410,7 +582,7 @@ TEST(Migration, RunsThatWereBlockedMayBeTriedAgain) {
   const std::string path = dir.file("a.db");
   {
     const std::unique_ptr<Connection> connection =
-        value(Connection::open({path, "", 0, /*may_create=*/true}));
+        value(Connection::open({path, "", 0, Access::kCreate}));
     ASSERT_TRUE(migrate(*connection, schema_steps().first(1), 0).has_value());
     ASSERT_TRUE(
         connection
@@ -468,7 +640,7 @@ class InsideTest : public testing::Test {
 
   std::int64_t accounts() {
     const std::unique_ptr<Connection> connection =
-        value(Connection::open({dir_.file("a.db"), "", 0, /*may_create=*/false}));
+        value(Connection::open({dir_.file("a.db"), "", 0, Access::kWrite}));
     return value(connection->query_integer("SELECT count(*) FROM account"));
   }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "store/rows.h"
@@ -78,20 +80,62 @@ std::string why_not_opened(const std::string& path) {
   return path_errno == ENOENT ? "" : std::strerror(path_errno);
 }
 
+bool is_directory(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+int access_flags(Access access) {
+  switch (access) {
+    case Access::kRead:
+      return SQLITE_OPEN_READONLY;
+    case Access::kFrozen:
+      return SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+    case Access::kWrite:
+      break;
+    case Access::kCreate:
+      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  }
+  return SQLITE_OPEN_READWRITE;
+}
+
+// A path that begins with "file:" or ":" must stay a path.
+std::string plain_name(const std::string& path) {
+  return path.starts_with(':') || path.starts_with("file:") ? "./" + path : path;
+}
+
+std::string frozen_uri(const std::string& path) {
+  std::error_code ignored;  // Then it cannot be opened either.
+  std::string uri = "file://";
+  for (const char byte : std::filesystem::absolute(path, ignored).string()) {
+    if (byte == '%' || byte == '?' || byte == '#') {
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      uri += '%';
+      uri += kDigits[static_cast<unsigned char>(byte) >> 4U];
+      uri += kDigits[static_cast<unsigned char>(byte) & 0xfU];
+    } else {
+      uri += byte;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options) {
   sqlite3* db = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-                    (options.may_create ? SQLITE_OPEN_CREATE : 0);
-  // A path that begins with "file:" or ":" must stay a path.
-  const bool is_special = options.path.starts_with(':') || options.path.starts_with("file:");
-  const std::string name = is_special ? "./" + options.path : options.path;
+  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | access_flags(options.access);
+  const std::string name =
+      options.access == Access::kFrozen ? frozen_uri(options.path) : plain_name(options.path);
   const char* const vfs = options.vfs.empty() ? nullptr : options.vfs.c_str();
   const int code = sqlite3_open_v2(name.c_str(), &db, flags, vfs);
   std::unique_ptr<Connection> connection(new Connection(db, options.path));
   if (code != SQLITE_OK) {
     return connection->error(code, "cannot open");
+  }
+  // For reading it can be opened, and then not be read.
+  if (is_directory(options.path)) {
+    return connection->error(SQLITE_CANTOPEN, "cannot open");
   }
   const std::int64_t timeout = std::clamp<std::int64_t>(options.busy_timeout_ms, 0, 0x7fffffff);
   sqlite3_busy_timeout(db, static_cast<int>(timeout));
@@ -121,6 +165,12 @@ Error Connection::error(int code, std::string_view doing) const {
   message += " (SQLite code " + std::to_string(code) + ")";
   message += advice(meaning);
   return make_error(meaning, std::move(message));
+}
+
+bool Connection::has_moved() const {
+  int moved = 0;
+  return sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+         moved != 0;
 }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }

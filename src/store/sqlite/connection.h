@@ -15,13 +15,21 @@ struct sqlite3_stmt;
 
 namespace pawl::store {
 
+enum class Access : std::uint8_t {
+  kRead,    // In WAL mode this still needs the -shm file, and makes it if it can.
+  kFrozen,  // The same for a file that nobody changes and that has no commits in a -wal file: no
+            // other file is looked at, and no lock is taken.
+  kWrite,
+  kCreate,  // kWrite; makes the file if it is not there.
+};
+
 class Connection {
  public:
   struct Options {
     std::string path;
     std::string vfs;
     std::int64_t busy_timeout_ms = 0;
-    bool may_create = false;
+    Access access = Access::kWrite;
   };
 
   static Result<std::unique_ptr<Connection>> open(const Options& options);
@@ -40,6 +48,8 @@ class Connection {
   // What `code` and SQLite's own message mean. `doing` is e.g. "cannot open".
   Error error(int code, std::string_view doing = "cannot use") const;
 
+  // Whether SQLite sees that its file was removed or replaced; false if it cannot tell.
+  bool has_moved() const;
   bool in_transaction() const;
   std::int64_t last_rowid() const;
   // Rows that the last INSERT, UPDATE or DELETE touched.

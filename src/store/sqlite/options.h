@@ -19,9 +19,9 @@ enum class Durability : std::uint8_t {
 
 struct SqliteOptions {
   std::string path;  // Of a file; made if it is not there.
-  // False: the file with its tables and the namespace have to be there; nothing is made or
-  // migrated.
-  bool may_make = true;
+  // For who only looks: the file with its tables and the namespace have to be there, nothing is
+  // made or migrated, and writes are refused. Needs no right to write to the file or its directory.
+  bool read_only = false;
   std::string name_space = "default";
   Durability durability = Durability::kPower;
   std::int64_t busy_timeout_ms = 10'000;                   // Then kStoreBusy.

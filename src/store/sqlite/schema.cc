@@ -268,6 +268,13 @@ Result<FileState> inspect(Connection& connection) {
   PAWL_TRY_ASSIGN(const std::int64_t tables,
                   connection.query_integer("SELECT count(*) FROM sqlite_schema"));
   state.is_empty = tables == 0;
+  if (*id == kApplicationId && state.version == 0 && !state.is_empty) {
+    return make_error(
+        ErrorCode::kStoreCorrupt,
+        "'" + connection.path() +
+            "' has Pawl's tables, but not the number of their schema (user_version is "
+            "0): another program has changed it; restore a copy");
+  }
   const bool is_new = state.is_empty && *id == 0 && state.version == 0;
   if (*id != kApplicationId && !is_new) {
     return unusable(connection, "is the database of another program (application id " +
@@ -346,9 +353,10 @@ Result<void> migrate(Connection& connection, std::span<const char* const> steps,
   return enter_wal(connection, busy_timeout_ms);
 }
 
-Result<void> check_made(Connection& connection, std::span<const char* const> steps,
-                        std::string_view name_space) {
-  return in_transaction(connection, "BEGIN", [&]() -> Result<void> {
+Result<std::int64_t> find_namespace(Connection& connection, std::span<const char* const> steps,
+                                    std::string_view name_space) {
+  std::int64_t key = 0;
+  PAWL_TRY(in_transaction(connection, "BEGIN", [&]() -> Result<void> {
     PAWL_TRY_ASSIGN(const FileState state, inspect(connection));
     PAWL_TRY(check_not_newer(connection, state.version, steps.size()));
     if (state.version == 0) {
@@ -360,12 +368,16 @@ Result<void> check_made(Connection& connection, std::span<const char* const> ste
                                       std::to_string(steps.size()) +
                                       "); the next engine that opens it brings it up to date");
     }
-    Statement find(connection, "SELECT 1 FROM pawl_namespace WHERE name = ?");
+    Statement find(connection, "SELECT key FROM pawl_namespace WHERE name = ?");
     Query query(find);
     PAWL_TRY_ASSIGN(const bool found, query.text(name_space).step());
-    return found ? Result<void>()
-                 : unusable(connection, "has no namespace '" + std::string(name_space) + "'");
-  });
+    if (!found) {
+      return unusable(connection, "has no namespace '" + std::string(name_space) + "'");
+    }
+    key = query.as_integer(0);
+    return {};
+  }));
+  return key;
 }
 
 Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name) {

@@ -23,10 +23,10 @@ std::span<const char* const> schema_steps();
 Result<void> migrate(Connection& connection, std::span<const char* const> steps,
                      std::int64_t busy_timeout_ms);
 
-// Ok if migrate() and find_or_add_namespace() would have nothing to write. kStoreUnusable says what
-// is missing.
-Result<void> check_made(Connection& connection, std::span<const char* const> steps,
-                        std::string_view name_space);
+// The number of the namespace, if migrate() and find_or_add_namespace() would have nothing to
+// write. kStoreUnusable says what is missing.
+Result<std::int64_t> find_namespace(Connection& connection, std::span<const char* const> steps,
+                                    std::string_view name_space);
 
 // The number of the namespace; adds it if it is new.
 Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name);

@@ -9,6 +9,9 @@
 
 #include "store/sqlite/connection.h"
 #include "store/sqlite/file_signal.h"
+#include "store/sqlite/opened_file.h"
+#include "store/sqlite/read_only.h"
+#include "store/sqlite/reading_store.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/worker_locks.h"
 #include "store/sqlite/writer.h"
@@ -20,13 +23,11 @@ namespace {
 // Pages in memory, so that a large database does not read its indexes again and again.
 constexpr const char* kWriterSettings =
     "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864";
-constexpr const char* kReaderSettings =
-    "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON";
 
 Result<std::unique_ptr<Connection>> open_writer(const SqliteOptions& options) {
   PAWL_TRY_ASSIGN(
       std::unique_ptr<Connection> connection,
-      Connection::open({options.path, options.vfs, options.busy_timeout_ms, /*may_create=*/true}));
+      Connection::open({options.path, options.vfs, options.busy_timeout_ms, Access::kCreate}));
   const char* const synchronous = options.durability == Durability::kPower
                                       ? "PRAGMA synchronous = FULL"
                                       : "PRAGMA synchronous = NORMAL";
@@ -36,43 +37,16 @@ Result<std::unique_ptr<Connection>> open_writer(const SqliteOptions& options) {
   return connection;
 }
 
-Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options) {
-  PAWL_TRY_ASSIGN(
-      std::unique_ptr<Connection> connection,
-      Connection::open({options.path, options.vfs, options.busy_timeout_ms, /*may_create=*/false}));
-  PAWL_TRY(connection->execute(kReaderSettings));
-  return connection;
-}
-
-// What the reading connection is used by.
-struct Reader {
-  Reader(Connection& connection, std::int64_t ns)
-      : runs(connection, ns),
-        log(connection, ns),
-        inbox(connection, ns),
-        tasks(connection, ns),
-        promises(connection, ns),
-        compensations(connection, ns) {}
-
-  RunTable runs;
-  LogTable log;
-  InboxTable inbox;
-  TaskTable tasks;
-  PromiseTable promises;
-  CompensationTable compensations;
-};
-
-class SqliteStore : public Store {
+class SqliteStore : public ReadingStore {
  public:
-  SqliteStore(const SqliteOptions& options, std::int64_t ns,
+  SqliteStore(const SqliteOptions& options, OpenedFile file, std::int64_t ns,
               std::unique_ptr<Connection> write_connection,
               std::unique_ptr<Connection> read_connection, std::unique_ptr<WorkerLocks> locks,
               std::shared_ptr<ChangeSignal> signal)
-      : write_connection_(std::move(write_connection)),
-        writer_(*write_connection_, ns, options.payload_bytes_max),
+      : ReadingStore(std::move(file), ns, std::move(read_connection)),
+        write_connection_(std::move(write_connection)),
+        writer_(*write_connection_, this->file(), ns, options.payload_bytes_max),
         locks_(std::move(locks)),
-        read_connection_(std::move(read_connection)),
-        reader_(*read_connection_, ns),
         signal_(std::move(signal)) {}
 
   ~SqliteStore() override { signal_->watch({}); }
@@ -126,99 +100,6 @@ class SqliteStore : public Store {
     return next_look;
   }
 
-  Result<std::optional<RunRow>> find_run(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.runs.find(run);
-  }
-
-  Result<std::optional<RunRow>> find_run(std::string_view id,
-                                         std::optional<std::uint32_t> number) override {
-    const std::scoped_lock lock(read_mutex_);
-    return number.has_value() ? reader_.runs.find_numbered(id, *number)
-                              : reader_.runs.find_newest(id);
-  }
-
-  Result<std::string> read_input(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.runs.read_input(run);
-  }
-
-  Result<std::vector<Tag>> read_tags(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.runs.read_tags(run);
-  }
-
-  Result<std::string> read_reason(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.runs.read_reason(run);
-  }
-
-  Result<void> read_log(RunKey run, std::uint64_t from_seq, const LogTable::Visit& visit) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.log.read(run, from_seq, visit);
-  }
-
-  Result<void> read_last(RunKey run, const LogTable::Visit& visit) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.log.read_last(run, visit);
-  }
-
-  Result<void> read_forgotten(RunKey run, const LogTable::Visit& visit) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.log.read_forgotten(run, visit);
-  }
-
-  Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.inbox.read_held(worker, after);
-  }
-
-  Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.inbox.read(run);
-  }
-
-  Result<std::vector<Arrival>> read_due_inbox(RunKey run, std::int64_t now_ms) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.inbox.read_due(run, now_ms);
-  }
-
-  Result<std::vector<CompensationRow>> read_compensations(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.compensations.read(run);
-  }
-
-  Result<std::vector<std::string>> read_promises(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.promises.read_open(run);
-  }
-
-  Result<std::vector<TaskRow>> read_tasks(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.tasks.read(run);
-  }
-
-  Result<std::vector<RunRow>> read_children(RunKey run) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.runs.read_children(run);
-  }
-
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
-    const std::scoped_lock lock(read_mutex_);
-    std::int64_t next = kNever;
-    for (const std::string& kind : kinds) {
-      PAWL_TRY_ASSIGN(const std::int64_t of_kind, reader_.runs.next_wake(kind));
-      next = std::min(next, of_kind);
-    }
-    return next;
-  }
-
-  Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
-                                         std::int64_t* next_due) override {
-    const std::scoped_lock lock(read_mutex_);
-    return reader_.tasks.read_due(now_ms, limit, next_due);
-  }
-
   void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
 
  private:
@@ -247,10 +128,6 @@ class SqliteStore : public Store {
   Writer writer_;
   std::unique_ptr<WorkerLocks> locks_;
   std::set<WorkerKey> own_workers_;
-
-  std::mutex read_mutex_;
-  std::unique_ptr<Connection> read_connection_;
-  Reader reader_;
 
   std::shared_ptr<ChangeSignal> signal_;
 };
@@ -282,23 +159,28 @@ Result<void> check(const SqliteOptions& options) {
 
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
   PAWL_TRY(check(options));
-  if (!options.may_make) {
-    PAWL_TRY_ASSIGN(const std::unique_ptr<Connection> connection,
-                    Connection::open({options.path, options.vfs, options.busy_timeout_ms,
-                                      /*may_create=*/false}));
-    PAWL_TRY(check_made(*connection, schema_steps(), options.name_space));
+  if (options.read_only) {
+    return open_read_only(options);
   }
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> writer, open_writer(options));
   PAWL_TRY_ASSIGN(const std::int64_t ns, find_or_add_namespace(*writer, options.name_space));
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> reader, open_reader(options));
+  // Both connections have this file, if neither finds that its own has moved.
+  OpenedFile opened(options.path);
+  if (writer->has_moved() || reader->has_moved()) {
+    return make_error(ErrorCode::kStoreBusy,
+                      "the database '" + options.path +
+                          "' was removed or replaced while it was being opened; try again");
+  }
   // SQLite has followed links, and its own files lie beside the real one.
   const std::string file = sqlite3_db_filename(writer->native(), "main");
   PAWL_TRY_ASSIGN(std::unique_ptr<WorkerLocks> locks, WorkerLocks::open(file + "-workers"));
   if (options.signal == nullptr) {
     PAWL_TRY_ASSIGN(options.signal, open_file_signal(file + "-notify"));
   }
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(
-      options, ns, std::move(writer), std::move(reader), std::move(locks), options.signal));
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, std::move(opened), ns,
+                                                              std::move(writer), std::move(reader),
+                                                              std::move(locks), options.signal));
 }
 
 }  // namespace pawl::store

@@ -14,7 +14,7 @@ namespace pawl::store {
 
 // Opens the database, makes or migrates what is missing, and adds the namespace if it is new.
 // kStoreUnusable: a wrong file, one of a newer Pawl, a missing directory, missing rights; also what
-// is missing if nothing may be made.
+// is missing if the store is to be read only.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
 }  // namespace pawl::store

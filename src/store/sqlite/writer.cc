@@ -9,8 +9,10 @@
 
 namespace pawl::store {
 
-Writer::Writer(Connection& connection, std::int64_t ns, std::size_t payload_bytes_max)
+Writer::Writer(Connection& connection, const OpenedFile& file, std::int64_t ns,
+               std::size_t payload_bytes_max)
     : connection_(connection),
+      file_(file),
       ns_(ns),
       payload_bytes_max_(payload_bytes_max),
       runs_(connection, ns),
@@ -63,8 +65,13 @@ Result<std::int64_t> Writer::read_version() {
   return query.as_integer(0);
 }
 
+// As late as can be: a file that is removed after this might as well have been removed after the
+// commit.
 Result<void> Writer::commit() {
-  Result<void> committed = Query(commit_).run();
+  Result<void> committed = file_.check();
+  if (committed.has_value()) {
+    committed = Query(commit_).run();
+  }
   if (!committed.has_value()) {
     roll_back();
   }

@@ -17,6 +17,7 @@
 #include "store/sqlite/connection.h"
 #include "store/sqlite/inbox_table.h"
 #include "store/sqlite/log_table.h"
+#include "store/sqlite/opened_file.h"
 #include "store/sqlite/run_table.h"
 #include "store/sqlite/side_tables.h"
 #include "store/sqlite/task_table.h"
@@ -27,7 +28,9 @@ namespace pawl::store {
 
 class Writer {
  public:
-  Writer(Connection& connection, std::int64_t ns, std::size_t payload_bytes_max);
+  // `file` is asked before each commit whether it is still there, and outlives the writer.
+  Writer(Connection& connection, const OpenedFile& file, std::int64_t ns,
+         std::size_t payload_bytes_max);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -128,6 +131,7 @@ class Writer {
   void concern_others_than(WorkerKey owner);
 
   Connection& connection_;
+  const OpenedFile& file_;
   std::int64_t ns_;
   std::size_t payload_bytes_max_;
   RunTable runs_;

@@ -1,0 +1,92 @@
+#include "store/sqlite/read_only.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "store/sqlite/reading_store.h"
+#include "store/sqlite/schema.h"
+
+namespace pawl::store {
+
+namespace {
+
+class ReadOnlyStore : public ReadingStore {
+ public:
+  using ReadingStore::ReadingStore;
+
+  Result<void> apply(std::span<Op> /*ops*/) override { return refused(); }
+  Result<WorkerKey> add_worker(const WorkerInfo& /*info*/) override { return refused(); }
+  Result<void> remove_worker(WorkerKey /*worker*/, std::int64_t /*now_ms*/) override {
+    return refused();
+  }
+  Result<std::int64_t> free_expired(WorkerKey /*self*/, std::int64_t /*now_ms*/) override {
+    return refused();
+  }
+  void watch(std::function<void()> /*on_change*/) override {}
+
+ private:
+  static Error refused() {
+    return make_error(ErrorCode::kStoreUnusable, "the store was opened for reading only");
+  }
+};
+
+// Bytes of the file; -1 if there is none.
+std::int64_t size_of(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_size : -1;
+}
+
+// The first read is what SQLite opens its other files for.
+Result<std::unique_ptr<Connection>> open_and_look(const SqliteOptions& options, Access access) {
+  PAWL_TRY_ASSIGN(std::unique_ptr<Connection> connection,
+                  Connection::open({options.path, options.vfs, options.busy_timeout_ms, access}));
+  // A file that is no database is told from others later.
+  const Result<std::int64_t> looked = connection->query_integer("PRAGMA schema_version");
+  if (!looked.has_value() && looked.error().code == ErrorCode::kStoreUnusable) {
+    return looked.error();
+  }
+  return connection;
+}
+
+Result<std::unique_ptr<Connection>> open_to_look(const SqliteOptions& options) {
+  std::string file;
+  {
+    PAWL_TRY_ASSIGN(const std::unique_ptr<Connection> connection,
+                    Connection::open({options.path, options.vfs, 0, Access::kRead}));
+    file = sqlite3_db_filename(connection->native(), "main");  // Links are followed.
+  }
+  // Who has the database open has a -wal file. Without one, SQLite would make it and leave it.
+  if (size_of(file + "-wal") < 0) {
+    return open_and_look(options, Access::kFrozen);
+  }
+  Result<std::unique_ptr<Connection>> opened = open_and_look(options, Access::kRead);
+  if (opened.has_value() || opened.error().code != ErrorCode::kStoreUnusable) {
+    return opened;
+  }
+  if (size_of(file + "-wal") <= 0) {
+    return open_and_look(options, Access::kFrozen);
+  }
+  return make_error(ErrorCode::kStoreUnusable,
+                    "the database '" + options.path + "' cannot be read: there are commits in '" +
+                        file + "-wal', and to read them SQLite needs '" + file +
+                        "-shm', which it can neither read nor make. Get the right to write to the "
+                        "directory, or copy the database and its -wal file to another one");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_read_only(const SqliteOptions& options) {
+  PAWL_TRY_ASSIGN(std::unique_ptr<Connection> connection, open_to_look(options));
+  PAWL_TRY_ASSIGN(const std::int64_t ns,
+                  find_namespace(*connection, schema_steps(), options.name_space));
+  return std::unique_ptr<Store>(
+      std::make_unique<ReadOnlyStore>(OpenedFile(options.path), ns, std::move(connection)));
+}
+
+}  // namespace pawl::store
