@@ -368,11 +368,8 @@ void EngineImpl::beat() {
   }
   beat_ms_ = again_ms;
   lease_until_ms_ = now_ms + options_.lease_ms;
-  store::Heartbeat heartbeat;
-  heartbeat.worker = worker_;
-  heartbeat.expires_ms = lease_until_ms_;
-  submit<store::Heartbeat>(std::move(heartbeat),
-                           [this](Result<void> result, store::Heartbeat& done) {
+  submit<store::Heartbeat>(store::Heartbeat{.worker = worker_, .expires_ms = lease_until_ms_},
+                           [this](const Result<void>& result, store::Heartbeat& done) {
                              if (!result) {
                                report(result.error(), "renewing the lease");
                                lease_until_ms_ = 0;
@@ -552,7 +549,7 @@ void EngineImpl::begin_run(store::StartRun& written) {
   Slot& slot = slots_[row.key];
   slot.run = std::make_shared<Run>(row, &definitions_.find(row.kind)->second);
   slots_by_id_[row.id] = row.key;
-  if (written.arrival != 0) {
+  if (written.arrival != 0 && written.signal) {
     store::Arrival arrival;
     static_cast<store::NewArrival&>(arrival) = std::move(*written.signal);
     arrival.key = written.arrival;

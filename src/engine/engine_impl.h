@@ -166,7 +166,7 @@ class EngineImpl final : public Engine {
   void read_again(Slot& slot);
   void process(Slot& slot);
   void commit(Slot& slot, Turn&& turn);
-  void turn_done(store::RunKey key, Result<void> result, store::CommitTurn& commit);
+  void turn_done(store::RunKey key, const Result<void>& result, store::CommitTurn& commit);
   void ended(Slot& slot, const store::CommitTurn& commit);
   void park(Slot& slot);
   void unpark(Slot& slot);

@@ -53,18 +53,19 @@ void EngineImpl::claim_soon() {
   due.limit = limit;
   due.now_ms = env_->now_ms();
   coming_ += limit;
-  submit<store::ClaimDue>(std::move(due), [this](Result<void> result, store::ClaimDue& done) {
-    is_claiming_ = false;
-    coming_ -= done.limit;
-    if (!result) {
-      report(result.error(), "claiming runs");
-      delayed_.push_back({back_off(), [this] { claim_soon(); }});
-      set_alarm();
-      return;
-    }
-    claim(done);
-    claim_stuck();
-  });
+  submit<store::ClaimDue>(std::move(due),
+                          [this](const Result<void>& result, store::ClaimDue& done) {
+                            is_claiming_ = false;
+                            coming_ -= done.limit;
+                            if (!result) {
+                              report(result.error(), "claiming runs");
+                              delayed_.push_back({back_off(), [this] { claim_soon(); }});
+                              set_alarm();
+                              return;
+                            }
+                            claim(done);
+                            claim_stuck();
+                          });
 }
 
 std::size_t EngineImpl::free_places() const {
@@ -275,12 +276,13 @@ void EngineImpl::commit(Slot& slot, Turn&& turn) {
   turn.commit.texts = std::move(turn.texts);
   submit<store::CommitTurn>(
       std::move(turn.commit),
-      [this, key, run = slot.run](Result<void> result, store::CommitTurn& done) {
-        turn_done(key, std::move(result), done);
+      [this, key, run = slot.run](const Result<void>& result, store::CommitTurn& done) {
+        turn_done(key, result, done);
       });
 }
 
-void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::CommitTurn& commit) {
+void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
+                           store::CommitTurn& commit) {
   Slot* slot = find(key);
   if (slot == nullptr || slot->phase != Phase::kCommitting ||
       slot->run->row().epoch != commit.epoch) {
@@ -304,11 +306,11 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
     // Nothing of it was written, and nothing has left: the same turn is tried again.
     auto again = std::make_shared<store::CommitTurn>(std::move(commit));
     delayed_.push_back({back_off(), [this, key, run = slot->run, again] {
-                          submit<store::CommitTurn>(
-                              std::move(*again),
-                              [this, key, run](Result<void> second, store::CommitTurn& done) {
-                                turn_done(key, std::move(second), done);
-                              });
+                          submit<store::CommitTurn>(std::move(*again),
+                                                    [this, key, run](const Result<void>& second,
+                                                                     store::CommitTurn& done) {
+                                                      turn_done(key, second, done);
+                                                    });
                         }});
     set_alarm();
     return;
@@ -372,6 +374,7 @@ void EngineImpl::turn_done(store::RunKey key, Result<void> result, store::Commit
 }
 
 void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {
+  PAWL_CHECK(commit.ending.has_value());
   const store::Ending& ending = *commit.ending;
   const replay::Entry* last = commit.entries.empty() ? nullptr : &commit.entries.back();
   const std::string payload(slot.saga != nullptr ? std::string_view(slot.saga->payload)
@@ -679,7 +682,7 @@ void EngineImpl::begin_transaction(Slot& slot) {
   };
   submit<store::CommitTurn>(std::move(turn),
                             [this, run = slot.run, key = slot.run->key(), id, attempt](
-                                Result<void> result, store::CommitTurn& done) {
+                                const Result<void>& result, store::CommitTurn& done) {
                               Slot* held = find(key);
                               if (held == nullptr || held->phase != Phase::kCommitting ||
                                   held->run->row().epoch != done.epoch) {

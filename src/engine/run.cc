@@ -170,7 +170,7 @@ std::size_t Run::memory_bytes() const {
 
 // --- What reaches the run ------------------------------------------------------------------------
 
-void Run::put(store::Arrival arrival) {
+void Run::put(store::Arrival&& arrival) {
   const store::ArrivalKey key = arrival.key;
   const auto [found, is_new] = inbox_.try_emplace(key, std::move(arrival));
   if (!is_new) {
@@ -327,10 +327,14 @@ void Run::drive(store::CommitTurn& commit) {
       continue;
     }
     const Result<std::optional<replay::Delivery>> delivery = machine_->next_delivery();
-    if (!delivery || !*delivery) {
+    if (!delivery) {
       break;
     }
-    note_delivery(**delivery, commit);
+    const std::optional<replay::Delivery>& next = *delivery;
+    if (!next) {
+      break;
+    }
+    note_delivery(*next, commit);
     woken_ = machine_->woken();
     for (const replay::AwaitId await : woken_) {
       program_->resume(await);
@@ -585,8 +589,9 @@ std::string Run::waiting_for() const {
 }
 
 Turn Run::refuse(std::int64_t now_ms) {
-  PAWL_CHECK(machine_->violation().has_value());
-  const replay::Violation& violation = *machine_->violation();
+  const std::optional<replay::Violation>& found = machine_->violation();
+  PAWL_CHECK(found.has_value());
+  const replay::Violation& violation = *found;
   const bool is_same_code =
       !definition_->fingerprint.empty() && row_.definition == definition_->fingerprint;
   if (!is_same_code) {
@@ -814,7 +819,7 @@ void Run::time_out_attempts(std::int64_t now_ms, std::uint64_t random) {
   }
 }
 
-Turn Run::record_transaction(Operation& operation, std::string result, std::int64_t now_ms) {
+Turn Run::record_transaction(Operation& operation, std::string_view result, std::int64_t now_ms) {
   Turn turn;
   begin_commit(turn.commit, now_ms);
   machine_->set_time(now_ms);

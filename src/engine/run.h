@@ -77,7 +77,7 @@ class Run final : public RunHost {
   std::size_t memory_bytes() const;
 
   // --- What reaches the run ---
-  void put(store::Arrival arrival);
+  void put(store::Arrival&& arrival);
   void put_all(std::vector<store::Arrival> arrivals);
   // Outcomes of operations wait to be recorded.
   bool has_outcomes() const { return !recorded_.empty(); }
@@ -114,7 +114,7 @@ class Run final : public RunHost {
   // They are failed; their threads are asked to stop.
   void time_out_attempts(std::int64_t now_ms, std::uint64_t random);
   // For a transaction's callback, on the store's lane: records the outcome and says what to commit.
-  Turn record_transaction(Operation& operation, std::string result, std::int64_t now_ms);
+  Turn record_transaction(Operation& operation, std::string_view result, std::int64_t now_ms);
   // For a transaction that has been committed.
   void forget_operation(std::string_view id);
   // Asks all attempts to stop.

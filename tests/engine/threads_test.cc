@@ -162,6 +162,34 @@ TEST(Threads, StopsInTheMiddleAndGoesOn) {
   }
 }
 
+// Engines come and go on one pool of threads, while many runs go in step.
+TEST(Threads, StopsAtAnyMoment) {
+  constexpr int kRuns = 60;
+  const TempDir dir;
+  auto counts = std::make_shared<Counts>();
+  const Definition workflow = step_workflow(
+      "w", std::vector<Step>(10, run_step("a", counting(counts, &Counts::operations))));
+  const std::shared_ptr<Environment> environment = make_thread_environment();
+  for (int round = 0; round < 8; ++round) {
+    store::SqliteOptions sqlite;
+    sqlite.path = dir.file("db");
+    sqlite.durability = store::Durability::kProcess;
+    auto opened = store::open_sqlite(sqlite);
+    ASSERT_TRUE(opened.has_value());
+    auto made = Engine::create({}, *std::move(opened), environment, {workflow}, {});
+    ASSERT_TRUE(made.has_value());
+    ASSERT_TRUE((*made)->start().has_value());
+    for (int i = 0; i < kRuns; ++i) {
+      StartRequest request;
+      request.kind = "w";
+      request.id = std::to_string(round) + "-" + std::to_string(i);
+      request.input = "null";
+      (*made)->start_run(request, [](const Result<StartedRun>& /*started*/) {});
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(700 * round));
+  }
+}
+
 TEST(ThreadEnvironment, RunsSerialLanesInOrder) {
   constexpr int kJobs = 2000;
   std::vector<int> order;  // Touched on the loop only.
