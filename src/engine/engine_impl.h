@@ -149,7 +149,7 @@ class EngineImpl final : public Engine {
   void tell_waiters(const std::string& id, const Result<RunOutcome>& outcome);
   void check_waiters();
   void check_waiter(const std::string& id);
-  void look_for_ends(std::vector<std::string> ids);
+  void look_for_ends();
   Result<std::optional<RunOutcome>> read_end(const std::string& id);
 
   // --- Runs (engine_runs.cc) ---
@@ -272,8 +272,11 @@ class EngineImpl final : public Engine {
   std::vector<Delayed> delayed_;  // Tries again after the store failed.
 
   std::map<std::string, std::vector<Callback<RunOutcome>>> waiters_;
-  bool is_checking_waiters_ = false;
-  bool check_waiters_again_ = false;
+  std::set<std::string> to_look_for_;  // Whether they have ended.
+  std::string looked_for_last_;
+  bool is_looking_for_ends_ = false;
+  std::int64_t checked_ms_ = 0;  // All that are not held here.
+  bool is_check_delayed_ = false;
 
   // Tasks.
   std::vector<Queue> queues_;

@@ -168,6 +168,11 @@ class SqliteStore : public Store {
     return reader_.log.read_forgotten(run, visit);
   }
 
+  Result<ArrivalKey> last_arrival() override {
+    const std::scoped_lock lock(read_mutex_);
+    return reader_.inbox.last();
+  }
+
   Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) override {
     const std::scoped_lock lock(read_mutex_);
     return reader_.inbox.read_held(worker, after);
