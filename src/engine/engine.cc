@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::int64_t kBackOffFirstMs = 20;
 constexpr std::int64_t kBackOffMaxMs = 5000;
+// Of runs that are waited for: about a third of what the store can do.
+constexpr std::size_t kLooksPerMs = 100;
+constexpr std::size_t kLooksAtOnce = 1000;
 // A year: longer than any process, and no sum with it can be too large.
 constexpr std::int64_t kLeaseMsMax = 365LL * 86'400'000;
 
@@ -152,8 +155,10 @@ Result<void> EngineImpl::start() {
   info.expires_ms = now_ms + options_.lease_ms;
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(info));
   PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
+  PAWL_TRY_ASSIGN(const store::ArrivalKey last_arrival, store_->last_arrival());
   store_->watch([this] { on_change(); });
-  post(Lane::kLoop, [this, now_ms, sweep_ms] {
+  post(Lane::kLoop, [this, now_ms, sweep_ms, last_arrival] {
+    inbox_read_ = last_arrival;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
     sweep_ms_ = sweep_ms;
     swept_ms_ = now_ms;
@@ -341,8 +346,10 @@ void EngineImpl::look_for_changes() {
     set_alarm();
   }
   post(Lane::kReader, [this, worker = worker_, after = inbox_read_, read = begin_inbox_read()] {
+    // First: whatever is not newer will be found, if it is for a run that is held.
+    const Result<store::ArrivalKey> last = store_->last_arrival();
     Result<std::vector<store::Arrival>> arrivals = store_->read_inbox(worker, after);
-    post(Lane::kLoop, [this, read, arrivals = std::move(arrivals)]() mutable {
+    post(Lane::kLoop, [this, read, last, arrivals = std::move(arrivals)]() mutable {
       if (!arrivals) {
         report(arrivals.error(), "reading what came from others");
         end_inbox_read(read, {});
@@ -350,6 +357,7 @@ void EngineImpl::look_for_changes() {
         set_alarm();
         return;
       }
+      inbox_read_ = std::max(inbox_read_, last ? *last : 0);
       for (const store::Arrival& arrival : *arrivals) {
         inbox_read_ = std::max(inbox_read_, arrival.key);
       }
@@ -774,35 +782,65 @@ void EngineImpl::tell_waiters(const std::string& id, const Result<RunOutcome>& o
   }
 }
 
-// Those of runs that are held here are told when the runs end.
+// Those of runs that are held here are told when the runs end. Who waits for many runs does not
+// look at all of them whenever another process has done something: time for others is left between.
 void EngineImpl::check_waiters(bool held_too) {
   if (waiters_.empty()) {
     return;
   }
-  if (is_checking_waiters_) {
-    check_waiters_again_ = true;
+  check_held_too_ = check_held_too_ || held_too;
+  if (is_check_delayed_) {
     return;
   }
-  std::vector<std::string> ids;
+  const std::int64_t now_ms = env_->now_ms();
+  const auto pause_ms = static_cast<std::int64_t>(waiters_.size() / kLooksPerMs);
+  if (now_ms >= checked_ms_ && now_ms - checked_ms_ < pause_ms) {
+    is_check_delayed_ = true;
+    delayed_.push_back({checked_ms_ + pause_ms, [this] {
+                          is_check_delayed_ = false;
+                          check_waiters(false);
+                        }});
+    set_alarm();
+    return;
+  }
+  checked_ms_ = now_ms;
+  const bool with_held = std::exchange(check_held_too_, false);
   for (const auto& [id, callbacks] : waiters_) {
     const auto known = slots_by_id_.find(id);
-    if (held_too || known == slots_by_id_.end() || find_held(known->second) == nullptr) {
-      ids.push_back(id);
+    if (with_held || known == slots_by_id_.end() || find_held(known->second) == nullptr) {
+      to_look_for_.insert(id);
     }
   }
-  is_checking_waiters_ = true;
-  look_for_ends(std::move(ids));
+  look_for_ends();
 }
 
 void EngineImpl::check_waiter(const std::string& id) {
   if (waiters_.contains(id)) {
-    look_for_ends({id});
+    to_look_for_.insert(id);
+    look_for_ends();
   }
 }
 
-void EngineImpl::look_for_ends(std::vector<std::string> ids) {
+// What comes while a look is under way goes with the next one. They take turns in order of their
+// ids, some at a time, so that nobody waits long for others or for the reader.
+void EngineImpl::look_for_ends() {
+  if (is_looking_for_ends_ || to_look_for_.empty()) {
+    return;
+  }
+  is_looking_for_ends_ = true;
+  std::vector<std::string> ids;
+  auto next = to_look_for_.upper_bound(looked_for_last_);
+  while (ids.size() < kLooksAtOnce && !to_look_for_.empty()) {
+    if (next == to_look_for_.end()) {
+      next = to_look_for_.begin();
+    }
+    ids.push_back(*next);
+    next = to_look_for_.erase(next);
+  }
+  looked_for_last_ = ids.back();
   post(Lane::kReader, [this, ids = std::move(ids)] {
     std::vector<std::pair<std::string, Result<std::optional<RunOutcome>>>> found;
+    found.reserve(ids.size());
     for (const std::string& id : ids) {
       found.emplace_back(id, read_end(id));
     }
@@ -818,10 +856,8 @@ void EngineImpl::look_for_ends(std::vector<std::string> ids) {
           set_alarm();
         }
       }
-      is_checking_waiters_ = false;
-      if (std::exchange(check_waiters_again_, false)) {
-        check_waiters();
-      }
+      is_looking_for_ends_ = false;
+      look_for_ends();
     });
   });
 }

@@ -150,7 +150,7 @@ class EngineImpl final : public Engine {
   // Tells those whose run has ended, or whose store cannot even be read any more.
   void check_waiters(bool held_too = false);
   void check_waiter(const std::string& id);
-  void look_for_ends(std::vector<std::string> ids);
+  void look_for_ends();
   Result<std::optional<RunOutcome>> read_end(const std::string& id);
 
   // --- Runs (engine_runs.cc) ---
@@ -274,8 +274,12 @@ class EngineImpl final : public Engine {
   std::vector<Delayed> delayed_;  // Tries again after the store failed.
 
   std::map<std::string, std::vector<Callback<RunOutcome>>> waiters_;
-  bool is_checking_waiters_ = false;
-  bool check_waiters_again_ = false;
+  std::set<std::string> to_look_for_;  // Whether they have ended.
+  std::string looked_for_last_;
+  bool is_looking_for_ends_ = false;
+  std::int64_t checked_ms_ = 0;  // All that are not held here.
+  bool check_held_too_ = false;
+  bool is_check_delayed_ = false;
 
   // Tasks.
   std::vector<Queue> queues_;

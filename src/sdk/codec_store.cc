@@ -283,6 +283,7 @@ class CodecStore final : public store::Store {
   Result<void> read_forgotten(RunKey run, const Visit& visit) override {
     return inner_->read_forgotten(run, plain(visit));
   }
+  Result<store::ArrivalKey> last_arrival() override { return inner_->last_arrival(); }
   Result<std::vector<Arrival>> read_inbox(store::WorkerKey worker,
                                           store::ArrivalKey after) override {
     return plain(inner_->read_inbox(worker, after));

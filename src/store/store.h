@@ -342,6 +342,8 @@ class Store {
   // Entries that loops have moved away and that are still kept for people to look at.
   virtual Result<void> read_forgotten(
       RunKey run, const std::function<Result<void>(const replay::Entry&)>& visit) = 0;
+  // The newest one in any inbox; 0 if there is none. What is committed later has a greater key.
+  virtual Result<ArrivalKey> last_arrival() = 0;
   // Of runs that this worker holds: what came after `after`, in order.
   virtual Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) = 0;
   // Of one run.

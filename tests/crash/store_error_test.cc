@@ -487,10 +487,11 @@ class Holder {
   std::array<int, 2> answers_{};
 };
 
-std::vector<Definition> waits_and_counts(const std::shared_ptr<int>& count) {
-  return {
-      step_workflow("w", {plain_step(CommandKind::kSignal, "go"),
-                          plain_step(CommandKind::kTimer, "", 1), run_step("a", counts(count))})};
+std::vector<Definition> waits_and_counts(const std::shared_ptr<int>& count,
+                                         std::int64_t timer_ms = 1) {
+  return {step_workflow(
+      "w", {plain_step(CommandKind::kSignal, "go"), plain_step(CommandKind::kTimer, "", timer_ms),
+            run_step("a", counts(count))})};
 }
 
 TEST(Busy, IsWaitedForAsLongAsWasSaid) {
@@ -521,11 +522,11 @@ TEST(Busy, IsToldAndTriedAgain) {
   auto opened = open_at({path, "", 10});
   ASSERT_TRUE(opened.has_value());
   auto count = std::make_shared<int>(0);
-  Rig rig(*opened, make_thread_environment({}), waits_and_counts(count));
+  Rig rig(*opened, make_thread_environment({}), waits_and_counts(count, /*timer_ms=*/500));
   ASSERT_TRUE(rig.start("r").has_value());
   ASSERT_TRUE(rig.start("s").has_value());
   ASSERT_TRUE(rig.signal("r", "go").has_value());
-  holder.hold();
+  holder.hold();  // Before the timer of "r" is due.
   // A client's call says so; what the engine does by itself it does later.
   const Result<bool> sent = rig.signal("s", "go");
   ASSERT_FALSE(sent.has_value());

@@ -193,6 +193,75 @@ TEST(Costs, TimersAreTakenBackTogether) {
   }
 }
 
+// One process waits for the runs of another one.
+TEST(Costs, RunsThatAreWaitedForAreLookedAtNowAndThen) {
+  const int count = amount(2000);
+  Disk disk;
+  const std::vector<Definition> code = {
+      step_workflow("w", {plain_step(CommandKind::kSignal, "go")})};
+  Node worker(disk, sim(1), code);
+  Node client(disk, sim(2), {});
+  const auto run_both = [&] {
+    worker.env->run_ready();
+    client.env->run_ready();
+  };
+  for (int i = 0; i < count; ++i) {
+    worker.start("w", std::to_string(i));
+  }
+  run_both();
+  client.store->finds_by_id = 0;
+  const double before = cpu_seconds();
+  std::uint64_t jobs = client.env->steps();
+  std::vector<std::shared_ptr<bool>> told;
+  for (int i = 0; i < count; ++i) {
+    told.push_back(client.wait(std::to_string(i)));
+  }
+  run_both();
+  jobs = client.env->steps() - jobs;
+  EXPECT_EQ(client.store->finds_by_id, static_cast<std::size_t>(count));
+  EXPECT_LE(jobs, static_cast<std::uint64_t>(count) * 5 / 4 + 100);  // A call is a job.
+  // Each end is a change that the client hears of.
+  for (int i = 0; i < count; ++i) {
+    worker.signal(std::to_string(i), "go");
+    run_both();
+    EXPECT_EQ(worker.row(std::to_string(i)).status, RunStatus::kCompleted);
+  }
+  print("looks at runs", count, client.store->finds_by_id, cpu_seconds() - before);
+  EXPECT_LE(client.store->finds_by_id, static_cast<std::size_t>(count) * 3);
+  client.env->advance(2 * count / 100 + 10);
+  EXPECT_TRUE(std::all_of(told.begin(), told.end(), [](const auto& one) { return *one; }));
+  EXPECT_LE(client.store->finds_by_id, static_cast<std::size_t>(count) * 4);
+}
+
+// Timers of runs that nobody holds are not gone through at each change by another process.
+TEST(Costs, WhatIsNewIsReadFromWhereTheLastReadEnded) {
+  Disk disk;
+  const std::vector<Definition> code = {
+      step_workflow("w", {plain_step(CommandKind::kTimer, "", 1'000'000)})};
+  store::ArrivalKey before_start = 0;
+  {
+    Node node(disk, sim(), code);
+    for (int i = 0; i < 10; ++i) {
+      node.start("w", std::to_string(i));
+    }
+    node.env->run_ready();
+    before_start = *node.store->last_arrival();
+    EXPECT_EQ(before_start, 10);
+  }
+  Node node(disk, sim(1), code);
+  Node other(disk, sim(2), {});
+  std::vector<store::ArrivalKey> reads;
+  node.store->before_read_inbox = [&](store::ArrivalKey after) { reads.push_back(after); };
+  for (int i = 10; i < 20; ++i) {
+    other.start("w", std::to_string(i));
+    other.env->run_ready();
+    node.env->run_ready();
+  }
+  ASSERT_GE(reads.size(), 10U);
+  EXPECT_GE(reads.front(), before_start);
+  EXPECT_GE(reads.back(), before_start + 8);
+}
+
 TEST(Costs, ABatchIsNotAsLongAsTheQueue) {
   const int count = amount(10'000);
   Disk disk;

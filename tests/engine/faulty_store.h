@@ -26,6 +26,9 @@ class FaultyStore final : public store::Store {
   // What was read is on its way.
   std::function<void(std::size_t count)> after_read_due_inbox;
 
+  std::function<void(store::ArrivalKey after)> before_read_inbox;
+  std::size_t finds_by_id = 0;
+
   Result<void> apply(std::span<store::Op> ops) override {
     if (before_apply) {
       PAWL_TRY(before_apply(ops));
@@ -62,6 +65,7 @@ class FaultyStore final : public store::Store {
   }
   Result<std::optional<store::RunRow>> find_run(std::string_view id,
                                                 std::optional<std::uint32_t> number) override {
+    ++finds_by_id;
     return inner_->find_run(id, number);
   }
   Result<std::string> read_input(store::RunKey run) override { return inner_->read_input(run); }
@@ -78,8 +82,12 @@ class FaultyStore final : public store::Store {
   Result<void> read_forgotten(store::RunKey run, const Visit& visit) override {
     return inner_->read_forgotten(run, visit);
   }
+  Result<store::ArrivalKey> last_arrival() override { return inner_->last_arrival(); }
   Result<std::vector<store::Arrival>> read_inbox(store::WorkerKey worker,
                                                  store::ArrivalKey after) override {
+    if (before_read_inbox) {
+      before_read_inbox(after);
+    }
     return inner_->read_inbox(worker, after);
   }
   Result<std::vector<store::Arrival>> read_inbox_of(store::RunKey run) override {

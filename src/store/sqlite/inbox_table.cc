@@ -58,6 +58,7 @@ InboxTable::InboxTable(Connection& connection, std::int64_t ns)
       read_due_(connection, "SELECT " PAWL_INBOX_COLUMNS
                             " FROM pawl_inbox AS i WHERE i.ns = ? AND i.run = ? AND i.kept = 0 AND "
                             "i.due <= ? ORDER BY i.key"),
+      last_(connection, "SELECT coalesce(max(key), 0) FROM pawl_inbox"),
       // What is new is little, so it comes first: few runs are looked up, however many are held.
       // The plus keeps SQLite from going through the whole namespace by the index.
       read_held_(connection, "SELECT " PAWL_INBOX_COLUMNS
@@ -123,6 +124,12 @@ Result<std::vector<Arrival>> InboxTable::read(RunKey run) {
 Result<std::vector<Arrival>> InboxTable::read_due(RunKey run, std::int64_t now_ms) {
   Query query(read_due_);
   return read_all(query.integer(ns_).integer(run).integer(now_ms));
+}
+
+Result<ArrivalKey> InboxTable::last() {
+  Query query(last_);
+  PAWL_TRY(query.step());
+  return query.as_integer(0);
 }
 
 Result<std::vector<Arrival>> InboxTable::read_held(WorkerKey worker, ArrivalKey after) {

@@ -30,6 +30,8 @@ class InboxTable {
   Result<std::vector<Arrival>> read(RunKey run);
   // What is due and not kept.
   Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms);
+  // 0: there is none.
+  Result<ArrivalKey> last();
   // Of all runs that this worker holds.
   Result<std::vector<Arrival>> read_held(WorkerKey worker, ArrivalKey after);
 
@@ -46,6 +48,7 @@ class InboxTable {
   Statement first_due_;
   Statement read_;
   Statement read_due_;
+  Statement last_;
   Statement read_held_;
 };
 

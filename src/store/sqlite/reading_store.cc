@@ -66,6 +66,11 @@ Result<void> ReadingStore::read_forgotten(RunKey run, const LogTable::Visit& vis
   return log_.read_forgotten(run, visit);
 }
 
+Result<ArrivalKey> ReadingStore::last_arrival() {
+  PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
+  return inbox_.last();
+}
+
 Result<std::vector<Arrival>> ReadingStore::read_inbox(WorkerKey worker, ArrivalKey after) {
   PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
   return inbox_.read_held(worker, after);
