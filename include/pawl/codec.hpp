@@ -9,7 +9,9 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <limits>
 #include <list>
 #include <map>
 #include <optional>
@@ -122,6 +124,24 @@ std::optional<T> read_integer(std::string_view text) {
     return std::nullopt;
   }
   return value;
+}
+
+// False: it is a number, and too large or too small. nlohmann::json would cut it off.
+template <PlainInteger T>
+bool may_be(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_number_unsigned()) {
+    return std::in_range<T>(json.get<std::uint64_t>());
+  }
+  if (json.is_number_integer()) {
+    return std::in_range<T>(json.get<std::int64_t>());
+  }
+  if (json.is_number_float()) {
+    const long double value = json.get<double>();
+    return value > static_cast<long double>(std::numeric_limits<T>::min()) - 1 &&
+           value < static_cast<long double>(std::numeric_limits<T>::max()) + 1;
+  }
+  return true;
 }
 
 // JsonOf<T>::write(const T&) and ::read(const Json&). Not defined for what has no JSON form.
@@ -317,6 +337,9 @@ struct Codec<T> {
     if constexpr (detail::PlainInteger<T>) {
       if (const std::optional<T> value = detail::read_integer<T>(payload)) {
         return *value;
+      }
+      if (!detail::may_be<T>(payload)) {
+        throw PayloadError("the number " + std::string(payload) + " does not fit");
       }
     }
     if (payload.starts_with(detail::kBytesMark)) {

@@ -105,11 +105,24 @@ std::string problem(std::string_view payload) {
   return "";
 }
 
-// What a payload means to nlohmann::json, which also reads what is no plain number. None: an error.
+// What a payload means to nlohmann::json, which also reads what is no plain number. None: an error,
+// or a number that does not fit.
 template <class T>
 std::optional<T> read_by_json(const std::string& text) {
   try {
-    return detail::Json::parse(text).get<T>();
+    const detail::Json json = detail::Json::parse(text);
+    using Limits = std::numeric_limits<T>;
+    if (json.is_number_unsigned() && !std::in_range<T>(json.get<std::uint64_t>())) {
+      return std::nullopt;
+    }
+    if (json.is_number() && !json.is_number_unsigned()) {
+      const long double wide = json.get<double>();
+      if (wide < static_cast<long double>(Limits::min()) ||
+          wide > static_cast<long double>(Limits::max())) {
+        return std::nullopt;
+      }
+    }
+    return json.get<T>();
   } catch (const std::exception&) {
     return std::nullopt;
   }
