@@ -128,8 +128,7 @@ std::optional<T> read_integer(std::string_view text) {
 
 // False: it is a number, and too large or too small. nlohmann::json would cut it off.
 template <PlainInteger T>
-bool may_be(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+bool may_be(const Json& json) {
   if (json.is_number_unsigned()) {
     return std::in_range<T>(json.get<std::uint64_t>());
   }
@@ -338,14 +337,17 @@ struct Codec<T> {
       if (const std::optional<T> value = detail::read_integer<T>(payload)) {
         return *value;
       }
-      if (!detail::may_be<T>(payload)) {
-        throw PayloadError("the number " + std::string(payload) + " does not fit");
-      }
     }
     if (payload.starts_with(detail::kBytesMark)) {
       throw PayloadError("the payload holds plain bytes, not JSON");
     }
-    return detail::JsonOf<T>::read(payload.empty() ? detail::Json() : detail::Json::parse(payload));
+    const detail::Json json = payload.empty() ? detail::Json() : detail::Json::parse(payload);
+    if constexpr (detail::PlainInteger<T>) {
+      if (!detail::may_be<T>(json)) {
+        throw PayloadError("the number " + std::string(payload) + " does not fit");
+      }
+    }
+    return detail::JsonOf<T>::read(json);
   }
 };
 

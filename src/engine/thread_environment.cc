@@ -26,7 +26,7 @@ constexpr int kSpins = 100;
 constexpr std::chrono::milliseconds kSlow{1};
 
 // One is left to the loop and the store.
-std::size_t processors() {
+std::size_t processors_for_activities() {
   static const std::size_t count = std::max(2U, std::thread::hardware_concurrency()) - 1;
   return count;
 }
@@ -203,7 +203,7 @@ void ThreadEnvironment::unlock_and_wake(std::unique_lock<std::mutex>& held) {
 }
 
 bool ThreadEnvironment::may_wake() const {
-  return !ready_.empty() || is_slow_ || running_activities_ < processors();
+  return !ready_.empty() || is_slow_ || running_activities_ < processors_for_activities();
 }
 
 // For the timekeeper: true if it is to look again.
