@@ -220,17 +220,9 @@ class Trial {
     RetryPolicy retry;
     retry.attempts = 2;
     ActivityType charge{"charge", counts(tasks_, 1), {}};
-    const Step task = [](RunHost& host) -> replay::FutureId {
-      TaskOptions options;
-      options.retry.attempts = 2;
-      const std::string extra = encode_task_options(options);
-      replay::CommandRequest request;
-      request.kind = CommandKind::kTask;
-      request.name = "charge";
-      request.extra = extra;
-      const auto opened = host.machine().open(request);
-      return opened ? opened->future : 0;
-    };
+    TaskOptions task_options;
+    task_options.retry.attempts = 2;
+    const Step task = task_step("charge", task_options);
     faults::register_fault_vfs();
     const std::string path = dir_.file("trial.db");
     // Readers do not write: what they see is what anybody sees.

@@ -108,19 +108,10 @@ TEST(Engine, RetriesOverACrash) {
 TEST(Engine, TasksGoThroughQueues) {
   auto count = std::make_shared<int>(0);
   ActivityType charge{"charge", fails(count, 1), {}};
-  Step schedule = [](RunHost& host) -> replay::FutureId {
-    TaskOptions options;
-    options.retry.attempts = 3;
-    options.retry.jitter = 0;
-    const std::string extra = encode_task_options(options);
-    replay::CommandRequest request;
-    request.kind = CommandKind::kTask;
-    request.name = "charge";
-    request.extra = extra;
-    const auto opened = host.machine().open(request);
-    return opened ? opened->future : 0;
-  };
-  World world({step_workflow("w", {schedule})}, {charge});
+  TaskOptions options;
+  options.retry.attempts = 3;
+  options.retry.jitter = 0;
+  World world({step_workflow("w", {task_step("charge", options)})}, {charge});
   world.start("w", "r");
   world.env->run_ready();
   EXPECT_EQ(*count, 1);

@@ -303,34 +303,10 @@ TEST(Regression, CodeThatDisagreesLaterBlocks) {
 
 // --- Inboxes ---
 
-class FailsAndCompensates final : public Program {
- public:
-  explicit FailsAndCompensates(RunHost& host) : host_(host) {}
-  void start() override {
-    replay::CommandRequest request;
-    request.kind = CommandKind::kCompensation;
-    request.name = "undo";
-    PAWL_CHECK(host_.machine().open(request).has_value());
-  }
-  void resume(replay::AwaitId /*await*/) override {}
-  std::optional<ProgramEnd> end() override {
-    return ProgramEnd{replay::EntryKind::kWorkflowFailed, R"({"message":"no"})"};
-  }
-  std::size_t memory_bytes() const override { return sizeof(*this); }
-
- private:
-  RunHost& host_;
-};
-
 // A signal that can never be delivered woke the run again and again.
 TEST(Regression, SignalsToCompensatingRunsDoNotKeepTheEngineBusy) {
   Disk disk;
-  Definition definition;
-  definition.kind = "w";
-  definition.create = [](RunHost& host, std::string_view /*input*/) {
-    return std::make_unique<FailsAndCompensates>(host);
-  };
-  Node node(disk, sim(), {definition},
+  Node node(disk, sim(), {fails_and_undoes({"undo"})},
             {{"undo", fails, {.attempts = 3, .initial_ms = 60'000, .jitter = 0}}});
   node.start("w", "r");
   node.env->run_ready();
@@ -410,18 +386,10 @@ TEST(Regression, TasksOfADeadProcessAreTakenOver) {
 // it had in its queue was never given back.
 TEST(Regression, TimedOutAttemptsGiveTheirPlaceBack) {
   Disk disk;
-  const Step schedule = [](RunHost& host) -> replay::FutureId {
-    TaskOptions options;
-    options.retry = {.attempts = 5, .initial_ms = 1, .jitter = 0};
-    options.attempt_timeout_ms = 1000;
-    const std::string extra = encode_task_options(options);
-    replay::CommandRequest request;
-    request.kind = CommandKind::kTask;
-    request.name = "t";
-    request.extra = extra;
-    const auto opened = host.machine().open(request);
-    return opened ? opened->future : 0;
-  };
+  TaskOptions task;
+  task.retry = {.attempts = 5, .initial_ms = 1, .jitter = 0};
+  task.attempt_timeout_ms = 1000;
+  const Step schedule = task_step("t", task);
   const auto env = sim();
   const ActivityBody slow_at_first = [&env](ActivityAttempt& attempt) {
     if (attempt.attempt == 1) {

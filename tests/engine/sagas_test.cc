@@ -12,38 +12,6 @@ using replay::CommandKind;
 using store::RunStatus;
 using testing::ElementsAre;
 
-// Registers compensations, and fails.
-class Fails final : public Program {
- public:
-  Fails(RunHost& host, std::vector<std::string> names) : host_(host), names_(std::move(names)) {}
-  void start() override {
-    for (const std::string& name : names_) {
-      replay::CommandRequest request;
-      request.kind = CommandKind::kCompensation;
-      request.name = name;
-      PAWL_CHECK(host_.machine().open(request).has_value());
-    }
-  }
-  void resume(replay::AwaitId /*await*/) override {}
-  std::optional<ProgramEnd> end() override {
-    return ProgramEnd{replay::EntryKind::kWorkflowFailed, R"({"message":"no"})"};
-  }
-  std::size_t memory_bytes() const override { return sizeof(*this); }
-
- private:
-  RunHost& host_;
-  std::vector<std::string> names_;
-};
-
-Definition fails_and_undoes(std::vector<std::string> names) {
-  Definition definition;
-  definition.kind = "w";
-  definition.create = [names = std::move(names)](RunHost& host, std::string_view /*input*/) {
-    return std::make_unique<Fails>(host, names);
-  };
-  return definition;
-}
-
 class Sagas : public testing::Test {
  protected:
   ActivityType undo(const std::string& name) {

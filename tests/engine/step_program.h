@@ -92,11 +92,57 @@ inline Step plain_step(replay::CommandKind kind, std::string name, std::int64_t 
   };
 }
 
+// Puts a task on a queue.
+inline Step task_step(std::string type, TaskOptions options) {
+  return [type = std::move(type),
+          extra = encode_task_options(options)](RunHost& host) -> replay::FutureId {
+    replay::CommandRequest request;
+    request.kind = replay::CommandKind::kTask;
+    request.name = type;
+    request.extra = extra;
+    const auto opened = host.machine().open(request);
+    return opened ? opened->future : 0;
+  };
+}
+
 inline Definition step_workflow(std::string kind, std::vector<Step> steps) {
   Definition definition;
   definition.kind = std::move(kind);
   definition.create = [steps = std::move(steps)](RunHost& host, std::string_view /*input*/) {
     return std::make_unique<StepProgram>(host, steps);
+  };
+  return definition;
+}
+
+// Registers compensations, and fails.
+class FailsAndUndoes final : public Program {
+ public:
+  FailsAndUndoes(RunHost& host, std::vector<std::string> names)
+      : host_(host), names_(std::move(names)) {}
+  void start() override {
+    for (const std::string& name : names_) {
+      replay::CommandRequest request;
+      request.kind = replay::CommandKind::kCompensation;
+      request.name = name;
+      PAWL_CHECK(host_.machine().open(request).has_value());
+    }
+  }
+  void resume(replay::AwaitId /*await*/) override {}
+  std::optional<ProgramEnd> end() override {
+    return ProgramEnd{replay::EntryKind::kWorkflowFailed, R"({"message":"no"})"};
+  }
+  std::size_t memory_bytes() const override { return sizeof(*this); }
+
+ private:
+  RunHost& host_;
+  std::vector<std::string> names_;
+};
+
+inline Definition fails_and_undoes(std::vector<std::string> names) {
+  Definition definition;
+  definition.kind = "w";
+  definition.create = [names = std::move(names)](RunHost& host, std::string_view /*input*/) {
+    return std::make_unique<FailsAndUndoes>(host, names);
   };
   return definition;
 }

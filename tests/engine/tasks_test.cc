@@ -16,17 +16,6 @@ using replay::CommandKind;
 using store::RunStatus;
 using testing::ElementsAre;
 
-Step task_step(const TaskOptions& options) {
-  return [extra = encode_task_options(options)](RunHost& host) -> replay::FutureId {
-    replay::CommandRequest request;
-    request.kind = CommandKind::kTask;
-    request.name = "t";
-    request.extra = extra;
-    const auto opened = host.machine().open(request);
-    return opened ? opened->future : 0;
-  };
-}
-
 ActivityOutcome failure() {
   ActivityOutcome outcome;
   outcome.ok = false;
@@ -39,7 +28,7 @@ class Tasks : public testing::Test {
  protected:
   // Has a task run to its end, and says how that is.
   RunStatus play(const TaskOptions& options, const ActivityBody& body) {
-    Node node(disk_, env_, {step_workflow("w", {task_step(options)})}, {{"t", body, {}}});
+    Node node(disk_, env_, {step_workflow("w", {task_step("t", options)})}, {{"t", body, {}}});
     node.store->before_apply = [this](std::span<store::Op> ops) -> Result<void> {
       const auto is_heartbeat = [](const store::Op& op) {
         const auto* change = std::get_if<store::ChangeTask>(&op);
@@ -177,8 +166,8 @@ TEST_F(Tasks, AnEngineThatStopsWritesTheLastDetails) {
     }
     return failure();
   };
-  auto engine =
-      Engine::create({}, store, threads, {step_workflow("w", {task_step({})})}, {{"t", body, {}}});
+  auto engine = Engine::create({}, store, threads, {step_workflow("w", {task_step("t", {})})},
+                               {{"t", body, {}}});
   ASSERT_TRUE(engine.has_value());
   ASSERT_TRUE((*engine)->start().has_value());
   StartRequest request;
@@ -211,7 +200,8 @@ TEST_F(Tasks, ATaskThatNobodyTakesAgainFails) {
       env->advance(10'000);
       return ActivityOutcome{true, "1", {}};
     };
-    Node node(disk, env, {step_workflow("w", {task_step(options)})}, {{"t", body, {}}}, one_by_one);
+    Node node(disk, env, {step_workflow("w", {task_step("t", options)})}, {{"t", body, {}}},
+              one_by_one);
     node.start("w", "r");
     node.start("w", "s");
     env->advance(100'000);
@@ -299,7 +289,7 @@ TEST(Time, WithoutEndIsNotOverAtOnce) {
 TEST_F(Tasks, ACancelledOneIsAskedToStopAtOnce) {
   replay::FutureId task = 0;
   const Step schedule = [&task](RunHost& host) -> replay::FutureId {
-    task = task_step({})(host);
+    task = task_step("t", {})(host);
     return 0;
   };
   const Step cancel = [&task](RunHost& host) -> replay::FutureId {
