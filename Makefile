@@ -10,7 +10,7 @@ FUZZ_FLAGS ?=
 # CMake and ctest take their own -j; this makefile's steps follow one another.
 .NOTPARALLEL:
 
-source_dirs := $(wildcard src include tests fuzz bench examples)
+source_dirs := $(wildcard src include tests fuzz bench examples docs/snippets)
 cxx_files = find $(source_dirs) \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' \) -print0
 
 .PHONY: help
