@@ -199,9 +199,10 @@ def check_blocks(page, root, fixes):
 
 
 def apply_fixes(page, fixes):
-    for begin, end, lines in sorted(fixes, reverse=True):
-        page.lines[begin:end] = lines
-    page.path.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
+    lines = list(page.lines)
+    for begin, end, wanted in sorted(fixes, reverse=True):
+        lines[begin:end] = wanted
+    page.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 # --- Public names -----------------------------------------------------------------------------------------------------
