@@ -12,7 +12,8 @@
   `detail` or follows the comment `// For the library` is not for users.
 - Every error code and every exception has a page in docs/errors, and every page there is about one of them.
 
-With --fix, blocks are made equal to their regions. Prints what is wrong as path:line: message and returns 1.
+With --fix, blocks are made equal to their regions, and a block that is a region of a file beside its page, and does not say
+so, gets its comment. Prints what is wrong as path:line: message and returns 1.
 """
 
 import argparse
@@ -119,6 +120,9 @@ def check_links(page, root, pages):
 
 # --- Blocks -----------------------------------------------------------------------------------------------------------
 
+SOURCES = (".cc", ".h", ".hpp")
+
+
 def read_region(path, region):
     """The lines of a region without common indentation, or a complaint."""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -135,16 +139,32 @@ def read_region(path, region):
     return ([line.rstrip() for line in text.split("\n")], None) if text else (None, f"has nothing in region [{region}]")
 
 
+def find_region(folder, wanted):
+    """(file, region) of a region below `folder` with these lines, or None."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in SOURCES and not any(part.startswith("build") for part in path.relative_to(folder).parts[:-1]):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                match = MARKER.match(line)
+                if match and not match["end"] and read_region(path, match["region"])[0] == wanted:
+                    return path, match["region"]
+    return None
+
+
 def is_compiled(path, root):
-    """Some CMakeLists.txt beside it or above it names the file."""
+    """Some CMakeLists.txt beside it or above it names the file; or, of a header, one that includes it."""
+    if path.suffix != ".cc":
+        include = re.compile(r'^\s*#\s*include\s*"' + re.escape(path.name) + '"', flags=re.M)
+        return any(include.search(source.read_text(encoding="utf-8")) and is_compiled(source, root)
+                   for source in path.parent.glob("*.cc"))
     folder = path.parent
     while folder.is_relative_to(root):
         lists = folder / "CMakeLists.txt"
         if lists.exists():
-            text = lists.read_text(encoding="utf-8")
             relative = path.relative_to(folder).as_posix()
-            if re.search(r"(?<![\w./-])" + re.escape(relative) + r"(?![\w./-])", text):
-                return True
+            for word in re.split(r"[\s()\"]+", lists.read_text(encoding="utf-8")):
+                # A variable stands for any text: fulfil_${version}.cc.
+                if word.endswith(path.suffix) and re.fullmatch(r"[\w.-]+".join(map(re.escape, re.split(r"\$\{\w+\}", word))), relative):
+                    return True
         folder = folder.parent
     return False
 
@@ -178,7 +198,10 @@ def check_blocks(page, root, fixes):
                 yield before, f"{match['path']} does not read this page"
             continue
         match = FROM.match(comment)
+        got = [line.rstrip() for line in page.lines[begin + 1:end]]
         if not match:
+            if page.path.parent != root and (known := find_region(page.path.parent, got)):
+                fixes.append((begin, begin, [f"<!-- from: {known[0].relative_to(root).as_posix()} [{known[1]}] -->"]))
             yield begin, "say where this code comes from: <!-- from: PATH [REGION] -->, or that it is ```cpp wrong or " \
                          "```cpp fragment"
             continue
@@ -192,7 +215,6 @@ def check_blocks(page, root, fixes):
             continue
         if not is_compiled(source, root):
             yield before, f"no CMakeLists.txt compiles {match['path']}"
-        got = [line.rstrip() for line in page.lines[begin + 1:end]]
         if got != wanted:
             fixes.append((begin + 1, end, wanted))
             yield begin, f"this is not [{match['region']}] of {match['path']}; tools/check_docs.py --fix copies it"
@@ -405,7 +427,7 @@ def check_errors(root):
     wanted = set()
     for folder in ("src", "include"):
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".h", ".hpp", ".cc") and not path.stem.endswith("_test"):
+            if path.suffix in SOURCES and not path.stem.endswith("_test"):
                 wanted |= set(CODE.findall(path.read_text(encoding="utf-8")))
     wanted -= UNREACHABLE_CODES
     wanted |= exceptions(root)
@@ -580,6 +602,17 @@ def self_test():
     trouble += [f"not fixed: {line}" for line in found]
     if after["docs/guide.md"] != GOOD["docs/guide.md"]:
         trouble.append(f"fixed to something else: {after['docs/guide.md']}")
+    silent = "```cpp\nint one() {\n  return 1;\n}\n```\n"
+    found, after = check_made_up({**GOOD, "examples/README.md": silent}, fix=True)
+    if found or after["examples/README.md"] != "<!-- from: examples/a.cc [one] -->\n" + silent:
+        trouble.append(f"the comment was not added: {found} {after['examples/README.md']}")
+    header = {**GOOD, "examples/b.hpp": "// [two]\nint two();\n// [/two]\n",
+              "docs/more.md": "<!-- from: examples/b.hpp [two] -->\n```cpp\nint two();\n```\n"}
+    trouble += ["a header that nobody includes was taken for compiled"] if not check_made_up(header)[0] else []
+    lists = GOOD["examples/CMakeLists.txt"].replace("a.cc", "${name}.cc")
+    trouble += [f"false alarm: {line}" for line in check_made_up({**GOOD, "examples/CMakeLists.txt": lists})[0]]
+    included = {**header, "examples/a.cc": '#include "b.hpp"\n' + GOOD["examples/a.cc"]}
+    trouble += [f"false alarm: {line}" for line in check_made_up(included)[0]]
     for line in trouble:
         print(line)
     return 1 if trouble else 0

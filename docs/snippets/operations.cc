@@ -9,14 +9,42 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <boost/describe.hpp>
 #include <gtest/gtest.h>
 #include <pawl/pawl.hpp>
 #include <pawl/testing.hpp>
+
+// [own-codec]
+namespace shop {
+struct Percent {
+  int value = 0;
+};
+}  // namespace shop
+
+template <>
+struct pawl::Codec<shop::Percent> {
+  static std::string encode(const shop::Percent& percent) { return std::to_string(percent.value); }
+  static shop::Percent decode(std::string_view payload) {
+    return {std::stoi(std::string(payload))};  // May throw: it becomes a PayloadError.
+  }
+};
+// [/own-codec]
+
+// [described]
+namespace shop {
+struct Address {
+  std::string street;
+  std::optional<std::string> floor;  // Added later: what is missing keeps its default.
+};
+BOOST_DESCRIBE_STRUCT(Address, (), (street, floor))
+}  // namespace shop
+// [/described]
 
 namespace {
 
@@ -94,6 +122,20 @@ TEST(Operations, KeysCanBeChanged) {
   auto run = engine.get<std::string>("e");
   run.signal("go");
   EXPECT_EQ(run.result(), "secret");
+}
+
+pawl::Workflow<std::string> reduced(pawl::Context ctx, shop::Percent percent) {
+  const auto address = co_await ctx.signal<shop::Address>("address");
+  co_return address.street + address.floor.value_or("") + std::to_string(percent.value);
+}
+
+TEST(Operations, OwnTypes) {
+  pawl::Registry registry;
+  registry.workflow("reduced", reduced);
+  pawl::testing::Environment env(registry, {.replay_every_turn = true});
+  auto run = env.start(reduced, "r", shop::Percent{20});
+  run.signal("address", nlohmann::json{{"street", "Elm Row "}});
+  EXPECT_EQ(run.result(), "Elm Row 20");
 }
 
 // [worker]
