@@ -12,8 +12,8 @@
   `detail` or follows the comment `// For the library` is not for users.
 - Every error code and every exception has a page in docs/errors, and every page there is about one of them.
 
-With --fix, blocks are made equal to their regions, and a block that is a region of a file beside its page, and does not say
-so, gets its comment. Prints what is wrong as path:line: message and returns 1.
+With --fix, blocks are made equal to their regions, and a block that is a region of a file beside its page, and does not
+say so, gets its comment. Prints what is wrong as path:line: message and returns 1.
 """
 
 import argparse
@@ -27,7 +27,8 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})\s*(?P<info>[^`]*)$")
-LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?(?P<target>[^()\s<>]+(?:\([^()\s]*\))?)>?(?:\s+\"[^\"]*\")?\s*\)")
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]"
+                  r"\(\s*<?(?P<target>[^()\s<>]+(?:\([^()\s]*\))?)>?(?:\s+\"[^\"]*\")?\s*\)")
 REFERENCE_LINK = re.compile(r"^\s{0,3}\[[^\]]+\]:\s*<?(?P<target>[^\s>]+)")
 INLINE_CODE = re.compile(r"(`+)(.+?)\1")
 FROM = re.compile(r"^<!--\s*from:\s*(?P<path>\S+)\s+\[(?P<region>[^\]]+)\]\s*-->$")
@@ -163,7 +164,8 @@ def is_compiled(path, root):
             relative = path.relative_to(folder).as_posix()
             for word in re.split(r"[\s()\"]+", lists.read_text(encoding="utf-8")):
                 # A variable stands for any text: fulfil_${version}.cc.
-                if word.endswith(path.suffix) and re.fullmatch(r"[\w.-]+".join(map(re.escape, re.split(r"\$\{\w+\}", word))), relative):
+                pattern = r"[\w.-]+".join(map(re.escape, re.split(r"\$\{\w+\}", word)))
+                if word.endswith(path.suffix) and re.fullmatch(pattern, relative):
                     return True
         folder = folder.parent
     return False
