@@ -1,9 +1,8 @@
 // A subscription: a state machine that runs for ever, driven by signals and by time. Its history
 // stays small however long it runs.
 //
-//   subscription [STORE]        plays the life of a subscription in which a month takes 20 ms
-//   subscription --simulate     a hundred years of one, on virtual time, and the size of its
-//   history
+//   subscription [STORE]        the life of a subscription in which a month takes 20 ms
+//   subscription --simulate     a hundred years of one, on virtual time
 //
 // STORE is sqlite:subscription.db if not given.
 #include <chrono>
@@ -37,15 +36,16 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Subscription, phase, card, paid_months, remin
 
 struct Plan {
   std::int64_t month_ms = 0;
+  std::int64_t patience_ms = 0;  // How long we wait for somebody who does not pay.
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, month_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plan, month_ms, patience_ms)
 
-// What a customer can do.
-struct Event {
+// What a customer sends.
+struct Request {
   std::string what;  // "card" or "cancel".
   std::string card;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Event, what, card)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Request, what, card)
 
 // --- Activities ----------------------------------------------------------------------------------
 
@@ -64,24 +64,24 @@ bool charge(const std::string& card, int month) { return card != "card-1" || mon
 
 using Step = pawl::LoopStep<Subscription, std::string>;
 
-// [next_event]
+// [next_request]
 // What the customer does next; nothing if that takes longer than `limit`.
-pawl::Workflow<std::optional<Event>> next_event(pawl::Context ctx, pawl::Millis limit) {
+pawl::Workflow<std::optional<Request>> next_request(pawl::Context ctx, pawl::Millis limit) {
   try {
-    co_return co_await ctx.signal<Event>("event", {.timeout = limit});
+    co_return co_await ctx.signal<Request>("request", {.timeout = limit});
   } catch (const pawl::TimedOut&) {
     co_return std::nullopt;
   }
 }
-// [/next_event]
+// [/next_request]
 
 // [phases]
 pawl::Workflow<Step> in_trial(pawl::Context ctx, Plan plan, Subscription now) {
-  const auto event = co_await next_event(ctx, 500 * pawl::Millis(plan.month_ms));
-  if (!event || event->what == "cancel") {
+  const auto request = co_await next_request(ctx, pawl::Millis(plan.patience_ms));
+  if (!request || request->what == "cancel") {
     co_return pawl::break_with("never became a customer");
   }
-  now.card = event->card;
+  now.card = request->card;
   now.phase = Phase::kActive;
   co_await ctx.run("tell", tell, "welcome");
   co_return pawl::continue_with(now);
@@ -94,11 +94,11 @@ pawl::Workflow<Step> in_active(pawl::Context ctx, Plan plan, Subscription now) {
     co_return pawl::continue_with(now);
   }
   ++now.paid_months;
-  if (const auto event = co_await next_event(ctx, pawl::Millis(plan.month_ms))) {
-    if (event->what == "cancel") {
+  if (const auto request = co_await next_request(ctx, pawl::Millis(plan.month_ms))) {
+    if (request->what == "cancel") {
       co_return pawl::break_with("cancelled");
     }
-    now.card = event->card;
+    now.card = request->card;
   }
   co_return pawl::continue_with(now);
 }
@@ -111,11 +111,11 @@ pawl::Workflow<Step> in_past_due(pawl::Context ctx, Plan plan, Subscription now)
   co_await ctx.run("tell", tell,
                    "month " + std::to_string(now.paid_months) + " is not paid: reminder " +
                        std::to_string(now.reminders));
-  if (const auto event = co_await next_event(ctx, 100 * pawl::Millis(plan.month_ms))) {
-    if (event->what == "cancel") {
+  if (const auto request = co_await next_request(ctx, pawl::Millis(plan.patience_ms))) {
+    if (request->what == "cancel") {
       co_return pawl::break_with("cancelled with a debt");
     }
-    now.card = event->card;
+    now.card = request->card;
     now.phase = Phase::kActive;
     co_await ctx.run("tell", tell, "thanks for the new card");
   }
@@ -125,19 +125,19 @@ pawl::Workflow<Step> in_past_due(pawl::Context ctx, Plan plan, Subscription now)
 
 // [subscription]
 pawl::Workflow<std::string> subscription(pawl::Context ctx, Plan plan) {
-  co_return co_await ctx.loop(Subscription(),
-                              [plan](pawl::Branch turn, Subscription now) -> pawl::Workflow<Step> {
-                                turn.set("now", now);  // For people who ask.
-                                switch (now.phase) {
-                                  case Phase::kTrial:
-                                    co_return co_await in_trial(turn, plan, now);
-                                  case Phase::kActive:
-                                    co_return co_await in_active(turn, plan, now);
-                                  case Phase::kPastDue:
-                                    co_return co_await in_past_due(turn, plan, now);
-                                }
-                                throw std::logic_error("no such phase");
-                              });
+  const auto step = [plan](pawl::Branch turn, Subscription now) -> pawl::Workflow<Step> {
+    turn.set("now", now);  // For people who ask.
+    switch (now.phase) {
+      case Phase::kTrial:
+        co_return co_await in_trial(turn, plan, now);
+      case Phase::kActive:
+        co_return co_await in_active(turn, plan, now);
+      case Phase::kPastDue:
+        co_return co_await in_past_due(turn, plan, now);
+    }
+    throw std::logic_error("no such phase");
+  };
+  co_return co_await ctx.loop(Subscription(), step);
 }
 // [/subscription]
 
@@ -157,10 +157,10 @@ void wait_until(const Run& run, Condition is_wanted) {
   }
 }
 
-void send(const Run& run, const Event& event) {
+void send(const Run& run, const Request& request) {
   if (run.status() != pawl::Status::kCompleted) {
-    // The id makes it one event, however often this program is killed and sends it again.
-    run.signal("event", event, {.id = event.what + event.card});
+    // The id makes it one request, however often this program is killed and sends it again.
+    run.signal("request", request, {.id = request.what + request.card});
   }
 }
 
@@ -168,10 +168,12 @@ int play(const std::string& store) {
   pawl::Registry registry;
   registry.workflow("subscription", subscription);
   pawl::Engine engine(store, registry);
-  const Run run = engine.start(subscription, "ada", {.month_ms = 20});
+  const Run run = engine.start(subscription, "ada", {.month_ms = 20, .patience_ms = 10'000});
   std::cout << "ada: " << (run.is_new() ? "new" : "known") << std::endl;
   send(run, {"card", "card-1"});
-  wait_until(run, [](const Subscription& now) { return now.phase == Phase::kPastDue; });
+  wait_until(run, [](const Subscription& now) {
+    return now.phase == Phase::kPastDue || now.paid_months > 30;
+  });
   send(run, {"card", "card-2"});
   wait_until(run, [](const Subscription& now) { return now.paid_months >= 60; });
   send(run, {"cancel", ""});
@@ -186,9 +188,9 @@ int simulate() {
   pawl::Registry registry;
   registry.workflow("subscription", subscription);
   pawl::testing::Environment env(registry);
-  constexpr pawl::Millis kMonth = std::chrono::days(30);
-  const Run run = env.start(subscription, "bob", {.month_ms = kMonth.count()});
-  run.signal("event", Event{"card", "card-2"});
+  constexpr std::int64_t kMonth = pawl::Millis(std::chrono::days(30)).count();
+  const Run run = env.start(subscription, "bob", {.month_ms = kMonth, .patience_ms = kMonth});
+  run.signal("request", Request{"card", "card-2"});
   int years = 0;
   for (const int until : {2, 20, 100}) {
     env.advance((until - years) * std::chrono::days(365));

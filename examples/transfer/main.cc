@@ -1,7 +1,7 @@
 // Money moves between accounts exactly once: the accounts lie in the store's own database, and a
 // step of the workflow changes them in the same transaction that records it.
 //
-//   transfer [STORE]      1000 transfers; STORE is sqlite:bank.db if not given
+//   transfer [STORE]      500 transfers; STORE is sqlite:bank.db if not given
 //
 // `demo` kills it again and again and counts the money.
 #include <iostream>
@@ -12,7 +12,7 @@
 #include <pawl/pawl.hpp>
 
 constexpr int kAccounts = 10;
-constexpr int kTransfers = 1000;
+constexpr int kTransfers = 500;
 constexpr int kBegin = 2000;  // What each account has at the beginning.
 
 struct Transfer {
