@@ -425,6 +425,18 @@ std::string outcome(const Terminate& op) {
 std::string outcome(const Resume& op) {
   return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target);
 }
+std::string outcome(const Pause& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +
+         (op.changed ? "changed " : "same ") + std::to_string(op.owner);
+}
+std::string outcome(const Hurry& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + std::to_string(op.target) + " " +
+         std::to_string(op.attempts);
+}
+std::string outcome(const DeleteRun& op) { return std::to_string(static_cast<int>(op.outcome)); }
+std::string outcome(const CreateRun& op) {
+  return std::to_string(static_cast<int>(op.outcome)) + " " + describe(op.row);
+}
 std::string outcome(const Heartbeat& op) { return op.known ? "known" : "unknown"; }
 std::string outcome(const TakeTasks& op) {
   std::string text;
@@ -440,8 +452,9 @@ std::string outcome(const ChangeTask& op) {
 }
 std::string outcome(const CommitTurn& op) {
   std::string text = std::string(op.committed ? "committed " : "lost ") +
-                     (op.released ? "released " : "") + keys(op.arrival_keys) +
-                     arrivals(op.bounced) + keys(op.started) + outcome(op.others);
+                     (op.released ? "released " : "") + (op.is_paused ? "paused " : "") +
+                     keys(op.arrival_keys) + arrivals(op.bounced) + keys(op.started) +
+                     outcome(op.others);
   return op.released ? text + std::to_string(op.wake_ms) : text;
 }
 
@@ -479,8 +492,9 @@ class Duel {
     if (choice == 1 || model_.workers.empty()) {
       if (model_.workers.size() < 4) {
         const std::int64_t expires_ms = rng_.chance(50) ? kNever : now_ms + 1000;
-        EXPECT_EQ(value(store().add_worker({"worker", expires_ms, now_ms})),
-                  model_.add_worker(expires_ms));
+        const WorkerInfo info{"worker " + std::to_string(rng_.below(3)), expires_ms, now_ms,
+                              rng_.chance(50) ? R"({"kinds":{"order":""}})" : ""};
+        EXPECT_EQ(value(store().add_worker(info)), model_.add_worker(info));
       }
     } else if (choice == 2) {
       const WorkerKey worker = generator_.worker();

@@ -124,6 +124,7 @@ std::string describe(const RunRow& row) {
       .add("waiting_for", row.waiting_for)
       .add("definition", row.definition)
       .add("approved", row.is_approved ? 1 : 0)
+      .add("paused", row.is_paused ? 1 : 0)
       .add("created", row.created_ms)
       .add("changed", row.changed_ms)
       .add("wake", row.wake_ms)
