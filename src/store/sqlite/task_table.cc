@@ -100,7 +100,8 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
           "wait_ms, attempt_ms, heartbeat_ms, created, started, cancelled, id, queue, type, "
           "options, last_error, details, input) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
       hurry_(connection,
-             "UPDATE pawl_task SET due = ?1 WHERE ns = ?2 AND run = ?3 AND state = 1 AND due > ?1"),
+             "UPDATE pawl_task SET due = ?1 WHERE ns = ?2 AND run = ?3 AND state = 1 AND (due > "
+             "?1 OR due IS NULL)"),
       remove_waiting_(connection,
                       "DELETE FROM pawl_task WHERE ns = ? AND run = ? AND id IS ? AND state <> 2"),
       tell_running_(connection,
