@@ -127,7 +127,7 @@ Result<void> Writer::add_parts(RunKey run, const CreateRun& op) {
     PAWL_TRY(inbox_.put_stored(run, arrival));
   }
   for (const TaskRow& task : image.tasks) {
-    PAWL_TRY(tasks_.add_as_is(run, task));
+    PAWL_TRY(tasks_.add_as_is(run, task, op.now_ms));
   }
   for (const PromiseRow& promise : image.promises) {
     PAWL_TRY(promises_.open(run, promise.name));
