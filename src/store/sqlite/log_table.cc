@@ -61,8 +61,9 @@ LogTable::LogTable(Connection& connection, std::int64_t ns)
       trim_below_(connection,
                   "DELETE FROM pawl_forgotten WHERE ns = ?1 AND run = ?2 AND loop > ?3 AND "
                   "loop < ?3 || ':' AND CAST(substr(loop, length(?3) + 1) AS INTEGER) <= ?4"),
-      add_state_(connection,
-                 "INSERT INTO pawl_kept_state(ns, run, seq, name, value) VALUES(?,?,?,?,?)"),
+      add_state_(
+          connection,
+          "INSERT OR REPLACE INTO pawl_kept_state(ns, run, seq, name, value) VALUES(?,?,?,?,?)"),
       remove_state_(connection,
                     "DELETE FROM pawl_kept_state WHERE ns = ? AND run = ? AND seq BETWEEN ? AND ?"),
       remove_log_(connection, "DELETE FROM pawl_log WHERE ns = ? AND run = ?"),
