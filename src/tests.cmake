@@ -29,6 +29,12 @@ pawl_test(
   LIBS pawl_view pawl_format
   LABELS asan)
 
+pawl_test(
+  portable_test
+  SOURCES portable/run_document_test.cc
+  LIBS pawl_portable pawl_format pawl_sqlite
+  LABELS asan)
+
 pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
 
 if(PAWL_BUILD_CLI)

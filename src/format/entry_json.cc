@@ -242,7 +242,7 @@ void write_extra(json::object& object, const Keys& keys, std::string_view extra)
     fits = !is_field(keys, (members->begin() + i)->key());
   }
   if (!fits) {
-    object[kExtra] = payload_to_json(extra);
+    object[kExtra] = extra_to_json(extra);
     return;
   }
   for (const json::key_value_pair& member : *members) {
@@ -396,7 +396,7 @@ Result<void> EntryReader::read_field(std::string_view key, const json::value& va
     return {};
   }
   if (key == kExtra) {
-    PAWL_TRY_ASSIGN(extra_, payload_from_json(value, at(key)));
+    PAWL_TRY_ASSIGN(extra_, extra_from_json(value, at(key)));
     return {};
   }
   if (key == keys.removed) {

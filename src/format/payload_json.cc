@@ -51,6 +51,36 @@ std::string below(const std::string& path, std::string_view key) {
   return path + "." + std::string(key);
 }
 
+// How JSON that stands for itself is written.
+using Print = std::string (*)(const json::value&);
+
+std::string serialize_json(const json::value& value) { return json::serialize(value); }
+
+json::value to_json(std::string_view payload, Print print) {
+  if (Result<json::value> value = parse_json(payload, kDepthMax);
+      value && print(*value) == payload) {
+    return find_mark(*value) == nullptr ? *std::move(value) : marked(kJson, *std::move(value));
+  }
+  return is_utf8(payload) ? marked(kText, json::value(payload))
+                          : marked(kBytes, json::value(encode_base64(payload)));
+}
+
+Result<std::string> from_json(const json::value& value, const std::string& path, Print print) {
+  const json::key_value_pair* mark = find_mark(value);
+  if (mark == nullptr) {
+    return print(value);
+  }
+  const std::string_view key = mark->key();
+  if (key == kJson) {
+    return print(mark->value());
+  }
+  if (key == kBytes) {
+    return read_bytes(mark->value(), below(path, kBytes));
+  }
+  PAWL_TRY_ASSIGN(const std::string_view text, read_text(mark->value(), below(path, kText)));
+  return std::string(text);
+}
+
 }  // namespace
 
 json::value text_to_json(std::string_view text) {
@@ -66,29 +96,16 @@ Result<std::string> text_from_json(const json::value& value, const std::string& 
   return std::string(text);
 }
 
-json::value payload_to_json(std::string_view payload) {
-  if (Result<json::value> value = parse_json(payload, kDepthMax);
-      value && print_json(*value) == payload) {
-    return find_mark(*value) == nullptr ? *std::move(value) : marked(kJson, *std::move(value));
-  }
-  return is_utf8(payload) ? marked(kText, json::value(payload))
-                          : marked(kBytes, json::value(encode_base64(payload)));
-}
+json::value payload_to_json(std::string_view payload) { return to_json(payload, print_json); }
 
 Result<std::string> payload_from_json(const json::value& value, const std::string& path) {
-  const json::key_value_pair* mark = find_mark(value);
-  if (mark == nullptr) {
-    return print_json(value);
-  }
-  const std::string_view key = mark->key();
-  if (key == kJson) {
-    return print_json(mark->value());
-  }
-  if (key == kBytes) {
-    return read_bytes(mark->value(), below(path, kBytes));
-  }
-  PAWL_TRY_ASSIGN(const std::string_view text, read_text(mark->value(), below(path, kText)));
-  return std::string(text);
+  return from_json(value, path, print_json);
+}
+
+json::value extra_to_json(std::string_view extra) { return to_json(extra, serialize_json); }
+
+Result<std::string> extra_from_json(const json::value& value, const std::string& path) {
+  return from_json(value, path, serialize_json);
 }
 
 }  // namespace pawl::format

@@ -18,6 +18,11 @@ boost::json::value payload_to_json(std::string_view payload);
 // `path` names the value in errors.
 Result<std::string> payload_from_json(const boost::json::value& value, const std::string& path);
 
+// The same for what the engine keeps beside payloads (options of tasks, attributes of events): JSON
+// as json::serialize() writes it stands for itself.
+boost::json::value extra_to_json(std::string_view extra);
+Result<std::string> extra_from_json(const boost::json::value& value, const std::string& path);
+
 // A text is a JSON text, or {"$bytes": "…"} if it is no UTF-8.
 boost::json::value text_to_json(std::string_view text);
 Result<std::string> text_from_json(const boost::json::value& value, const std::string& path);
