@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/moment.h"
+#include "engine/task_row.h"
 
 namespace pawl::engine {
 
@@ -21,30 +22,6 @@ store::NewArrival make_arrival(EntryKind kind, std::string_view id, std::int64_t
   arrival.id = id;
   arrival.due_ms = due_ms;
   return arrival;
-}
-
-store::NewTask make_task(const replay::Entry& entry) {
-  const Result<TaskOptions> decoded = decode_task_options(entry.extra);
-  const TaskOptions options = decoded ? *decoded : TaskOptions{};
-  store::NewTask task;
-  task.id = entry.id;
-  task.type = entry.name;
-  task.queue = options.queue;
-  task.priority = options.priority;
-  task.input = entry.payload;
-  task.has_input = entry.has_payload;
-  task.options = entry.extra;
-  task.wait_ms = options.wait_timeout_ms;
-  task.attempt_ms = options.attempt_timeout_ms;
-  task.heartbeat_ms = options.heartbeat_timeout_ms;
-  if (options.total_timeout_ms > 0) {
-    task.deadline_ms = add_ms(entry.time_ms, options.total_timeout_ms);
-  }
-  task.due_ms = task.deadline_ms;
-  if (options.wait_timeout_ms > 0) {
-    task.due_ms = std::min(task.due_ms, add_ms(entry.time_ms, options.wait_timeout_ms));
-  }
-  return task;
 }
 
 store::CompensationRow make_compensation(const replay::Log& log, replay::RecordId id,
