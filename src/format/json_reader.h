@@ -11,7 +11,8 @@
 
 namespace pawl::format {
 
-// Parses text; kMalformedInput says line, column and what is wrong there. Nesting is limited.
+// Parses text; kMalformedInput says line, column, what is wrong there and what was found. Nesting
+// is limited.
 Result<boost::json::value> parse_json(std::string_view text);
 
 // Each returns kMalformedInput "<path>: expected …, got …" for another type or a value out of
