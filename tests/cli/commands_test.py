@@ -778,9 +778,9 @@ class Help(unittest.TestCase):
         text = pathlib.Path(DOCS).read_text(encoding="utf-8")
         for command in self.commands():
             with self.subTest(command):
-                self.assertRegex(text, rf"`(pawl )?{command}\b")
+                self.assertTrue(re.search(rf"`(pawl )?{command}\b", text))
                 for option in self.options(command)[1]:
-                    self.assertRegex(text, rf"{option}\b", command)
+                    self.assertTrue(re.search(rf"{option}\b", text), option)
         codes = re.findall(r"(?m)^  (\d)  ", run("--help")[1])
         self.assertEqual(codes, [str(code) for code in range(7)])
         for code in codes:
