@@ -226,9 +226,10 @@ CREATE INDEX pawl_reason_needs ON pawl_reason(ns, needs) WHERE needs IS NOT NULL
 )sql";
 
 // Searching: every index that is walked for a list of runs ends in `created`, so that all of them
-// give the same order. pawl_kept_state is what a checkpoint says of the state, for the views: as
-// long as the checkpoint is in pawl_log or in pawl_forgotten. The views are documented in
-// docs/sql.md: their columns stay.
+// give the same order; pawl_run_closed, which has another one, brings it along (the plus keeps
+// SQLite from taking its condition for the range to read). pawl_kept_state is
+// what a checkpoint says of the state, for the views: as long as the checkpoint is in pawl_log or
+// in pawl_forgotten. The views are documented in docs/sql.md: their columns stay.
 //
 // How the views are written leads SQLite to the indexes, which all begin with `ns`: it is one of
 // those that there are, so that a run is found by its id alone; and the plus keeps SQLite from
@@ -236,7 +237,8 @@ CREATE INDEX pawl_reason_needs ON pawl_reason(ns, needs) WHERE needs IS NOT NULL
 constexpr const char* kStep5 = R"sql(
 ALTER TABLE pawl_run ADD paused INTEGER;
 CREATE INDEX pawl_run_kind ON pawl_run(ns, kind, status, created);
-CREATE INDEX pawl_run_closed ON pawl_run(ns, status, changed) WHERE status BETWEEN 4 AND 7;
+CREATE INDEX pawl_run_closed ON pawl_run(ns, status, changed, key, created)
+  WHERE +status BETWEEN 4 AND 7;
 CREATE INDEX pawl_run_paused ON pawl_run(ns, created) WHERE paused IS NOT NULL;
 DROP INDEX pawl_run_parent;
 CREATE INDEX pawl_run_parent ON pawl_run(ns, parent, status) WHERE parent IS NOT NULL;
@@ -317,7 +319,7 @@ CREATE VIEW pawl_tags AS
 SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, t.name, t.value
 FROM pawl_tag AS t
 JOIN pawl_run AS r ON r.key = t.run AND t.ns = +r.ns
-WHERE r.ns IN (SELECT key FROM pawl_namespace) AND
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.99) AND
   likelihood(t.ns IN (SELECT key FROM pawl_namespace), 0.99);
 
 CREATE VIEW pawl_history AS
