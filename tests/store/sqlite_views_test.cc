@@ -566,6 +566,13 @@ TEST_F(ViewsTest, TheExamplesOfTheDocumentationWork) {
   EXPECT_THAT(sql.ask(examples[3]), ElementsAre(ElementsAre("order-17", "charge", "10")));
   EXPECT_EQ(sql.ask(examples[4]).size(), 6U);
   EXPECT_THAT(sql.ask(examples[8]), ElementsAre(ElementsAre("order-18", "(null)", "no lamps")));
+  // Those about one run, one key or one tag go by indexes.
+  for (const std::size_t i : {0U, 1U, 2U, 4U, 6U}) {
+    const std::string plan = sql.plan(examples[i]);
+    for (const char* const bad : {"SCAN r", "SCAN l", "SCAN t", "SCAN s", "(ns=?)"}) {
+      EXPECT_THAT(plan, Not(HasSubstr(bad))) << examples[i];
+    }
+  }
   // All columns that it names are there.
   for (const auto& [view, columns] : std::map<std::string, std::string>{
            {"pawl_runs",
