@@ -46,6 +46,17 @@ pawl_test(
 pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
 
 if(PAWL_BUILD_CLI)
+  pawl_test(
+    cli_parts_test
+    SOURCES
+      cli/closest.cc
+      cli/closest_test.cc
+      cli/console.cc
+      cli/progress.cc
+      cli/table.cc
+      cli/table_test.cc
+    LIBS pawl_view
+    LABELS asan)
   add_test(NAME conformance COMMAND pawl conform ${PROJECT_SOURCE_DIR}/conformance ${PROJECT_SOURCE_DIR}/docs/examples)
   set_tests_properties(conformance PROPERTIES TIMEOUT 300)
 endif()

@@ -10,6 +10,7 @@ namespace pawl::cli {
 namespace {
 
 constexpr std::size_t kShownMax = 3;
+constexpr std::size_t kDistanceMax = 4;
 constexpr std::size_t kShownChars = 100;
 // Longer texts are not typed but copied.
 constexpr std::size_t kLengthMax = 300;
@@ -44,7 +45,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t ma
 }
 
 std::vector<std::string> closest(std::string_view typed, const std::vector<std::string>& names) {
-  const std::size_t max = std::max<std::size_t>(1, std::min<std::size_t>(typed.size() / 3, 4));
+  // Of very short words everything is close.
+  const std::size_t max =
+      typed.size() < 2 ? 0 : std::clamp<std::size_t>(typed.size() / 3, 1, kDistanceMax);
   std::vector<std::pair<std::size_t, std::string>> found;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(typed, name, max);

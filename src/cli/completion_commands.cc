@@ -17,6 +17,8 @@ namespace pawl::cli {
 namespace {
 
 constexpr std::size_t kIdsMax = 100;
+// Longer ones are not for typing.
+constexpr std::size_t kWordBytesMax = 500;
 
 // What a shell could not take as a word is left out; and so is everything if the store cannot be
 // read: nobody wants to see an error while typing.
@@ -43,7 +45,8 @@ std::vector<std::string> look_up(const Console& console, Values values, const st
     found.assign(kinds.begin(), kinds.end());
   }
   std::erase_if(found, [](const std::string& word) {
-    return word.empty() || view::line_text(word, word.size()) != word;
+    return word.empty() || word.size() > kWordBytesMax ||
+           view::line_text(word, word.size()) != word;
   });
   return found;
 }

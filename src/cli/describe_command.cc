@@ -11,6 +11,7 @@
 #include "cli/json_output.h"
 #include "cli/store_access.h"
 #include "cli/table.h"
+#include "store/catalog.h"
 #include "view/run_details.h"
 #include "view/state.h"
 #include "view/text.h"
@@ -27,6 +28,7 @@ constexpr std::size_t kPayloadChars = 400;
 struct Described {
   view::RunDetails details;
   view::State state;
+  std::string worker;  // Who holds it; empty: nobody.
 };
 
 std::string shown(std::string_view text) { return view::line_text(text, kNameChars); }
@@ -40,6 +42,7 @@ json::object to_json(const Described& described) {
   object["input"] = payload_json(details.input);
   object["tags"] = tags_json(details.tags);
   object["definition"] = details.row.definition;
+  object["worker"] = described.worker.empty() ? json::value() : json::value(described.worker);
   object["entries"] = details.last_seq;
   if (details.outcome) {
     object["outcome"] = payload_json(*details.outcome);
@@ -100,6 +103,7 @@ class Printer {
       : console_(console),
         details_(described.details),
         state_(described.state),
+        worker_(described.worker),
         now_ms_(console.now_ms()) {}
 
   void print() {
@@ -137,8 +141,10 @@ class Printer {
     field("number", std::to_string(row.number));
     field("run id", row.uuid.to_string());
     field("kind", shown(row.kind));
-    field("status", shown(store::status_text(row.status, row.waiting_for)),
-          status_tone(store::status_name(row.status)));
+    field(
+        "status",
+        (row.is_paused ? "paused, " : "") + shown(store::status_text(row.status, row.waiting_for)),
+        status_tone(store::status_name(row.status)));
     field("started", ago(row.created_ms));
     field(is_closed ? "ended" : "since", ago(row.changed_ms));
     if (is_closed) {
@@ -154,6 +160,9 @@ class Printer {
     }
     if (!row.definition.empty()) {
       field("definition", shown(row.definition));
+    }
+    if (!worker_.empty()) {
+      field("worker", shown(worker_));
     }
     field("entries", std::to_string(details_.last_seq));
     field("input", payload(details_.input));
@@ -290,6 +299,7 @@ class Printer {
   Console& console_;
   const view::RunDetails& details_;
   const view::State& state_;
+  const std::string& worker_;
   const std::int64_t now_ms_;
 };
 
@@ -299,6 +309,10 @@ Result<int> run(Console& console, const RunName& name) {
   Described described;
   PAWL_TRY_ASSIGN(described.details, view::read_details(*store, row));
   PAWL_TRY_ASSIGN(described.state, view::read_state(*store, row.key));
+  PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> workers, store->catalog().list_workers());
+  for (const store::WorkerRow& worker : workers) {
+    described.worker = worker.key == row.owner ? worker.name : described.worker;
+  }
   if (console.is_table()) {
     Printer(console, described).print();
   } else {

@@ -27,6 +27,28 @@ CLI::Validator time_zone() {
       "");
 }
 
+// CLI11 takes a word such as [a,b] for a list, where a list is possible. So words that begin with a
+// bracket are hidden from it by a mark in front, and have it removed when they are used.
+constexpr char kMark = '\x1d';
+
+std::string hidden(std::string word) {
+  // Of --name=value it is the value.
+  const std::size_t begin = word.starts_with("--") ? word.find('=') + 1 : 0;
+  if (begin < word.size() && (word[begin] == '[' || word[begin] == kMark)) {
+    word.insert(begin, 1, kMark);
+  }
+  return word;
+}
+
+CLI::Validator unhide() {
+  CLI::Validator validator;
+  validator.operation([](std::string& word) {
+    word.erase(0, word.starts_with(kMark) ? 1 : 0);
+    return std::string();
+  });
+  return validator;
+}
+
 }  // namespace
 
 Frame::Frame(std::string version)
@@ -81,8 +103,17 @@ int Frame::run(int argc, char** argv) {
     }
     return tell_usage("there is no command '" + first + "'" + did_you_mean(first, names), nullptr);
   }
+  for (CLI::App* command : app_.get_subcommands([](CLI::App* /*each*/) { return true; })) {
+    for (CLI::Option* option : command->get_options()) {
+      option->transform(unhide());
+    }
+  }
+  std::vector<std::string> words;  // CLI11 wants the last one first.
+  for (int i = argc - 1; i > 0; --i) {
+    words.push_back(hidden(argv[i]));
+  }
   try {
-    app_.parse(argc, argv);
+    app_.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // Help and version.
       app_.exit(error);
@@ -90,7 +121,9 @@ int Frame::run(int argc, char** argv) {
       return std::cout ? kExitOk : kExitFailure;
     }
     const CLI::App* command = first.empty() || first.front() == '-' ? nullptr : find(first);
-    return tell_usage(error.what(), command);
+    std::string message = error.what();
+    std::erase(message, kMark);
+    return tell_usage(message, command);
   }
   return run_command(app_.get_subcommands().front());
 }

@@ -118,7 +118,7 @@ Result<int> list(Console& console, const Arguments& arguments) {
 Result<int> count(Console& console, const FilterArguments& filter) {
   PAWL_TRY_ASSIGN(const view::RunQuery query, make_query(filter, console));
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
-  PAWL_TRY_ASSIGN(const std::int64_t number, count_matching(*store, query));
+  PAWL_TRY_ASSIGN(const std::int64_t number, count_matching(console, *store, query));
   if (console.is_table()) {
     console.print(std::to_string(number) + "\n");
   } else {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "cli/progress.h"
 #include "cli/tag_argument.h"
 
 namespace pawl::cli {
@@ -73,7 +74,9 @@ bool FilterArguments::is_empty() const {
 }
 
 void add_filter(Frame& frame, CLI::App* command, FilterArguments& filter) {
-  const auto many = [](CLI::Option* option) { return option->expected(1)->take_all(); };
+  const auto many = [](CLI::Option* option) {
+    return option->expected(1)->allow_extra_args(false)->take_all();
+  };
   CLI::Option* kind =
       many(command->add_option("--kind", filter.kinds, "Of this kind; several: of any of them"));
   kind->type_name("KIND");
@@ -177,7 +180,8 @@ Result<std::optional<store::RunCursor>> search_runs(store::Store& store,
   return next;
 }
 
-Result<std::int64_t> count_matching(store::Store& store, const view::RunQuery& query) {
+Result<std::int64_t> count_matching(const Console& console, store::Store& store,
+                                    const view::RunQuery& query) {
   const view::RunQuery::Implied implied = query.implied();
   if (implied.is_nothing) {
     return 0;
@@ -186,8 +190,9 @@ Result<std::int64_t> count_matching(store::Store& store, const view::RunQuery& q
     return store.catalog().count_runs(implied.filter);
   }
   std::int64_t count = 0;
+  Progress progress(console, "counting", 0);
   PAWL_TRY(search_runs(store, query, {}, [&](const store::RunRow&) -> Result<bool> {
-    ++count;
+    progress.show(++count);
     return true;
   }));
   return count;

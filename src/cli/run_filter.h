@@ -49,6 +49,8 @@ using VisitRun = std::function<Result<bool>(const store::RunRow&)>;
 Result<std::optional<store::RunCursor>> search_runs(store::Store& store,
                                                     const view::RunQuery& query,
                                                     store::RunCursor after, const VisitRun& visit);
-Result<std::int64_t> count_matching(store::Store& store, const view::RunQuery& query);
+// Shows how far it is.
+Result<std::int64_t> count_matching(const Console& console, store::Store& store,
+                                    const view::RunQuery& query);
 
 }  // namespace pawl::cli

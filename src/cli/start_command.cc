@@ -112,6 +112,7 @@ void add_start_command(Frame& frame) {
       ->type_name("JSON");
   command->add_option("--tag", arguments->tags, "A tag, NAME=VALUE; may be given again")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all()
       ->type_name("TAG");
   command

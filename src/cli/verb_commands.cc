@@ -173,7 +173,7 @@ Result<int> do_matching(Console& console, const Verb& verb, const Arguments& arg
     query = query && status_query(verb.statuses);
   }
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
-  PAWL_TRY_ASSIGN(const std::int64_t count, count_matching(*store, query));
+  PAWL_TRY_ASSIGN(const std::int64_t count, count_matching(console, *store, query));
   if (count > 0) {
     PAWL_TRY_ASSIGN(const bool is_meant, confirm(console,
                                                  verb.texts.name + " " + std::to_string(count) +

@@ -43,13 +43,15 @@ def run(*arguments, stdin=None, stdout=subprocess.PIPE, cwd=None, timeout=60, **
 class Beside(unittest.TestCase):
     """Has a program that works on the file."""
 
+    MORE = ()  # Arguments for it.
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
         cls.root = pathlib.Path(cls.directory.name)
         cls.path = cls.root / "host.db"
         cls.store = f"sqlite:{cls.path}"
-        cls.host = subprocess.Popen([HOST, cls.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.host = subprocess.Popen([HOST, cls.path, *cls.MORE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if cls.host.stdout.readline() != "ready\n":
             raise RuntimeError("the host does not start")
 
@@ -219,8 +221,8 @@ class Outcomes(Beside):
         self.assertEqual(self.done("resolve", "p-1", "receipt", '{"r": 1}'), "resolved receipt of p-1\n")
         self.assertEqual(self.done("result", "p-1"), '{"r":1}\n')
         token = self.json("describe", "p-2")["promises"][0]["token"]
-        self.done("resolve", "--token", token, "5")
-        self.assertEqual(self.done("result", "p-2"), "5\n")
+        self.done("resolve", "--token", token, "[5,[6]]")
+        self.assertEqual(self.done("result", "p-2"), "[5,[6]]\n")
         self.done("reject", "p-3", "receipt", "--type", "Refused", "--message", "no money")
         self.assertIn("no money", self.pawl("result", "p-3")[2])
         for arguments in (["resolve"], ["resolve", "p-1"], ["resolve", "p-1", "receipt", "1", "2"],
@@ -628,23 +630,33 @@ class Batches(Beside):
 
 
 class Hostile(Beside):
-    IDS = ("two words", "two\nlines \x1b[2J", "-leading", "--", "it's \"odd\"; $(id)", "梨 😀", "a:b=c", "%s%n", "x" * 1000000,
+    MORE = ("x" * 10, "100000")  # An id, and how often it is repeated.
+    IDS = ("[a,b]", "\x1d[x]", "list", "two words", "two\nlines \x1b[2J", "-leading", "--", "it's \"odd\"; $(id)", "梨 😀", "a:b=c", "%s%n",
            b"no \xff UTF-8".decode("utf-8", "surrogateescape"))
 
     def test_ids(self):
         for run_id in self.IDS:
             with self.subTest(run_id[:20]):
-                if len(run_id) < 100000:  # Longer ones cannot be typed.
-                    self.done("start", "waits", f"--id={run_id}")
-                    self.done("pause", "--", run_id)
-                    self.assert_plain(self.done("describe", "--", run_id))
-                    self.assert_plain(self.done("why", "--", run_id))
-                    shown = re.sub("[\udc80-\udcff]", "\N{REPLACEMENT CHARACTER}", run_id)
-                    self.assertEqual(self.json("describe", "--", run_id)["id"], shown)
-                    self.done("unpause", "--", run_id)
-                    self.done("signal", "--", run_id, "go", "1")
-                    self.assertEqual(self.done("result", "--", run_id), "1\n")
+                self.done("start", "waits", f"--id={run_id}", "--tag", f"{run_id.replace('=', '')}=[1,2]")
+                self.done("pause", "--", run_id)
+                self.assert_plain(self.done("describe", "--", run_id))
+                self.assert_plain(self.done("why", "--", run_id))
+                shown = re.sub("[\udc80-\udcff]", "\N{REPLACEMENT CHARACTER}", run_id)
+                described = self.json("describe", "--", run_id)
+                self.assertEqual((described["id"], described["tags"]), (shown, {shown.replace("=", ""): "[1,2]"}))
+                self.assertEqual(self.json("count", f"--tag={run_id.replace('=', '')}=[1,2]"), {"count": 1})
+                self.done("unpause", "--", run_id)
+                self.done("signal", "--", run_id, "go", "1")
+                self.assertEqual(self.done("result", "--", run_id), "1\n")
+        # Of a megabyte, which only a program can make.
+        self.assertEqual(self.done("describe", "xxx").splitlines()[0], "run         " + "x" * 200 + "…")
+        self.assertEqual(self.done("__complete", "--", "describe", "xxx"), "")
+        self.assertIn("the beginning of several", self.told(USAGE, "describe", "t"))
+        self.done("start", "waits", "--id", "xxy")
+        self.assertLess(len(self.told(USAGE, "describe", "xx")), 600)
+        self.assertIn("did you mean 'xxy'", self.told(NOT_FOUND, "describe", "xxz"))
         self.assert_plain(self.done("list"))
+        self.assertLess(max(map(len, self.done("list").splitlines())), 1000)
         for line in self.done("list", "-o", "jsonl").splitlines():
             json.loads(line)
         self.assertNotIn("\x1b", self.done("__complete", "--", "describe", "two"))

@@ -1,7 +1,10 @@
 // A program for tests of the command line: it serves a few kinds of workflows on a database until
 // its standard input ends. Says "ready" when it has started.
 //
-// Usage: cli_host PATH_OF_THE_DATABASE
+// Usage: cli_host PATH_OF_THE_DATABASE [TEXT TIMES]
+//
+// Starts a run whose id is TEXT, repeated TIMES times: ids can be longer than a word of a command
+// line.
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -65,7 +68,7 @@ pawl::Workflow<void> undoes(pawl::Context ctx, Json /*value*/) {
   throw std::runtime_error("no lamps");
 }
 
-void serve(const std::string& url) {
+void serve(const std::string& url, const std::string& text, int times) {
   pawl::Registry registry;
   registry.workflow("echoes", echoes)
       .workflow("fails", fails)
@@ -81,6 +84,13 @@ void serve(const std::string& url) {
       .activity("undo", undo,
                 {.compensation_retry = {.attempts = 0, .initial = 1h, .maximum = 1h}});
   pawl::Engine engine(url, registry, {.worker_name = "the-host"});
+  std::string id;
+  for (int i = 0; i < times; ++i) {
+    id += text;
+  }
+  if (!id.empty()) {
+    engine.start("waits", id, Json(1));
+  }
   std::cout << "ready\n" << std::flush;
   while (std::cin.get() != std::char_traits<char>::eof()) {
   }
@@ -90,7 +100,8 @@ void serve(const std::string& url) {
 
 int main(int argc, char** argv) {
   try {
-    serve("sqlite:" + std::string(argc > 1 ? argv[1] : "host.db"));
+    serve("sqlite:" + std::string(argc > 1 ? argv[1] : "host.db"), argc > 3 ? argv[2] : "",
+          argc > 3 ? std::stoi(argv[3]) : 0);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cli_host: %s\n", error.what());
