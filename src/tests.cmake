@@ -25,8 +25,16 @@ pawl_test(format_test SOURCES format/log_json_test.cc format/payload_json_test.c
 
 pawl_test(
   view_test
-  SOURCES view/history_test.cc view/text_test.cc
-  LIBS pawl_view pawl_format
+  SOURCES
+    view/history_test.cc
+    view/moments_test.cc
+    view/open_steps_test.cc
+    view/run_query_test.cc
+    view/shell_word_test.cc
+    view/state_test.cc
+    view/text_test.cc
+    view/why_test.cc
+  LIBS pawl_view pawl_engine pawl_format
   LABELS asan)
 
 pawl_test(
