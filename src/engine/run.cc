@@ -151,6 +151,7 @@ void Run::put(store::Arrival&& arrival) {
   const store::ArrivalKey key = arrival.key;
   const auto [found, is_new] = inbox_.try_emplace(key, std::move(arrival));
   if (!is_new) {
+    bring_forward(found->second, arrival.due_ms);
     return;
   }
   const store::Arrival& kept = found->second;
@@ -160,6 +161,20 @@ void Run::put(store::Arrival&& arrival) {
   }
   if (kept.due_ms > 0) {
     by_id_[{kept.kind, kept.id.empty() ? kept.location : kept.id}] = key;
+  }
+}
+
+// Somebody has hurried it. (try_emplace() leaves alone what it does not take.)
+void Run::bring_forward(store::Arrival& known, std::int64_t due_ms) {
+  if (known.kind != store::kRetryOperation || due_ms >= known.due_ms) {
+    return;
+  }
+  known.due_ms = due_ms;
+  Operation* operation = find_operation(known.id);
+  if (operation != nullptr && operation->state == Operation::State::kWaiting) {
+    retry_dues_.erase({operation->due_ms, known.id});
+    operation->due_ms = due_ms;
+    retry_dues_.emplace(due_ms, known.id);
   }
 }
 
@@ -508,6 +523,26 @@ void Run::add_end(const replay::Entry& entry, store::CommitTurn& commit) {
 }
 
 bool Run::is_quiet() const { return busy_operations_ == 0; }
+
+bool Run::is_executing() const {
+  return !recorded_.empty() || std::ranges::any_of(operations_, [](const auto& entry) {
+    const Operation& operation = entry.second;
+    return operation.state == Operation::State::kRunning && !operation.transact;
+  });
+}
+
+Turn Run::leave(std::int64_t now_ms) const {
+  Turn turn;
+  turn.has_changes = true;
+  begin_commit(turn.commit, now_ms);
+  turn.commit.kept.assign(given_.begin(), given_.end());
+  turn.commit.release = true;
+  turn.commit.waiting_for = is_loaded() ? waiting_for() : "";
+  turn.commit.status =
+      turn.commit.waiting_for.empty() ? store::RunStatus::kRunning : store::RunStatus::kWaiting;
+  turn.commit.wake_ms = now_ms;  // Should it not be paused any more.
+  return turn;
+}
 
 // Attempts of operations that the code, changed since, does not ask for any more.
 void Run::drop_orphaned_retries(std::int64_t now_ms, store::CommitTurn& commit) {
