@@ -40,8 +40,11 @@ json::value payload_json(std::string_view payload) {
   if (payload.empty()) {
     return nullptr;
   }
-  return is_json_payload(payload) ? format::payload_to_json(payload)
-                                  : json::value(view::payload_text(payload, kNameCharsMax));
+  if (!is_json_payload(payload)) {
+    return json::value(view::payload_text(payload, kNameCharsMax));
+  }
+  Result<json::value> value = format::parse_json(payload);
+  return value ? *std::move(value) : json::value(payload);
 }
 
 std::string payload_line(std::string_view payload) {
