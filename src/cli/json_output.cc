@@ -5,8 +5,6 @@
 
 #include "base/utf8.h"
 #include "format/json_reader.h"
-#include "format/log_json.h"
-#include "format/payload_json.h"
 #include "view/text.h"
 
 namespace pawl::cli {
