@@ -12,6 +12,7 @@
 #include "cli/json_output.h"
 #include "cli/store_access.h"
 #include "format/log_json.h"
+#include "format/payload_json.h"
 #include "view/history.h"
 #include "view/text.h"
 

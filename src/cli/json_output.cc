@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
+#include "base/utf8.h"
+#include "format/json_printer.h"
 #include "format/json_reader.h"
-#include "format/log_json.h"
 #include "view/text.h"
 
 namespace pawl::cli {
@@ -25,7 +27,7 @@ std::string as_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = view::utf8_length(text);
+    const std::size_t length = utf8_length(text);
     result += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
@@ -38,13 +40,16 @@ json::value payload_json(std::string_view payload) {
   if (payload.empty()) {
     return nullptr;
   }
-  return is_json_payload(payload) ? format::payload_to_json(payload)
-                                  : json::value(view::payload_text(payload, kNameCharsMax));
+  if (!is_json_payload(payload)) {
+    return json::value(view::payload_text(payload, kNameCharsMax));
+  }
+  auto value = format::parse_json(payload);
+  return value ? *std::move(value) : json::value(payload);
 }
 
 std::string payload_line(std::string_view payload) {
   if (!is_json_payload(payload) || !format::parse_json(payload)) {
-    return as_utf8(json::serialize(payload_json(payload)));
+    return as_utf8(format::print_json(payload_json(payload)));
   }
   // Control characters that JSON allows, and that would move the cursor of a terminal.
   std::string line;
@@ -165,7 +170,7 @@ json::object compensation_json(const store::CompensationRow& compensation) {
 }
 
 void print_json(Console& console, const json::value& value) {
-  console.print(as_utf8(json::serialize(value)) + "\n");
+  console.print(as_utf8(format::print_json(value)) + "\n");
 }
 
 }  // namespace pawl::cli

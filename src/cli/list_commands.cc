@@ -1,5 +1,6 @@
 // pawl list, pawl count
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,9 +53,9 @@ class ListPrinter {
       for (const store::RunRow& row : rows_) {
         runs.push_back(run_json(row));
       }
-      print_json(console_,
-                 json::object{{"runs", std::move(runs)},
-                              {"next", next ? json::value(cursor_text(*next)) : json::value()}});
+      print_json(console_, json::object{{"runs", std::move(runs)},
+                                        {"next", next ? json::value(store::cursor_text(*next))
+                                                      : json::value()}});
       return;
     }
     if (!rows_.empty()) {
@@ -63,7 +64,7 @@ class ListPrinter {
     if (next) {
       console_.print("");
       console_.finish(kExitOk);
-      console_.say("there are more: --cursor " + cursor_text(*next));
+      console_.say("there are more: --cursor " + store::cursor_text(*next));
     }
   }
 
@@ -94,7 +95,12 @@ Result<int> list(Console& console, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(const view::RunQuery query, make_query(arguments.filter, console));
   store::RunCursor after;
   if (!arguments.cursor.empty()) {
-    PAWL_TRY_ASSIGN(after, parse_cursor(arguments.cursor));
+    const std::optional<store::RunCursor> parsed = store::parse_cursor(arguments.cursor);
+    if (!parsed) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "--cursor: '" + arguments.cursor + "' is none; take it from the last page");
+    }
+    after = *parsed;
   }
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
   ListPrinter printer(console);

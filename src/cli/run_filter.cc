@@ -1,7 +1,5 @@
 #include "cli/run_filter.h"
 
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include "cli/progress.h"
@@ -137,24 +135,6 @@ view::RunQuery status_query(std::vector<store::RunStatus> statuses) {
   QueryNode node = comparison(QueryNode::Field::kStatus);
   node.statuses = std::move(statuses);
   return view::RunQuery(std::move(node));
-}
-
-std::string cursor_text(const store::RunCursor& cursor) {
-  return std::to_string(cursor.created_ms) + "-" + std::to_string(cursor.key);
-}
-
-Result<store::RunCursor> parse_cursor(const std::string& text) {
-  store::RunCursor cursor;
-  const char* const end = text.data() + text.size();
-  const auto [dash, error] = std::from_chars(text.data(), end, cursor.created_ms);
-  if (error == std::errc() && dash != end && *dash == '-') {
-    const auto [last, key_error] = std::from_chars(dash + 1, end, cursor.key);
-    if (key_error == std::errc() && last == end) {
-      return cursor;
-    }
-  }
-  return make_error(ErrorCode::kInvalidArgument,
-                    "--cursor: '" + text + "' is none; take it from the last page");
 }
 
 Result<std::optional<store::RunCursor>> search_runs(store::Store& store,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/utf8.h"
 #include "view/text.h"
 
 namespace pawl::cli {
@@ -58,7 +59,7 @@ std::size_t character_width(std::string_view bytes) {
 std::size_t display_width(std::string_view utf8) {
   std::size_t width = 0;
   while (!utf8.empty()) {
-    const std::size_t length = std::max<std::size_t>(view::utf8_length(utf8), 1);
+    const std::size_t length = std::max<std::size_t>(utf8_length(utf8), 1);
     width += character_width(utf8.substr(0, length));
     utf8.remove_prefix(length);
   }
@@ -74,7 +75,7 @@ std::string fitted(std::string_view text, std::size_t columns) {
   std::string result;
   std::size_t width = 0;
   for (std::string_view rest = line; !rest.empty();) {
-    const std::size_t length = std::max<std::size_t>(view::utf8_length(rest), 1);
+    const std::size_t length = std::max<std::size_t>(utf8_length(rest), 1);
     const std::size_t wide = character_width(rest.substr(0, length));
     if (width + wide + 1 > columns) {
       break;
