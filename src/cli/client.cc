@@ -75,12 +75,16 @@ Result<void> apply_ops(store::Store& store, std::span<store::Op> ops) {
   return done;
 }
 
-Result<StartedRun> start_run(store::Store& store, StartRequest request, std::int64_t now_ms) {
+Uuid new_run_uuid(std::int64_t now_ms) {
   std::random_device random;
   const auto bits = [&random] { return (static_cast<std::uint64_t>(random()) << 32U) | random(); };
+  return make_run_uuid(now_ms, bits(), bits());
+}
+
+Result<StartedRun> start_run(store::Store& store, StartRequest request, std::int64_t now_ms) {
   store::StartRun start;
   start.now_ms = now_ms;
-  start.run.uuid = make_run_uuid(now_ms, bits(), bits());
+  start.run.uuid = new_run_uuid(now_ms);
   start.run.id = request.id.empty() ? start.run.uuid.to_string() : std::move(request.id);
   start.run.kind = std::move(request.kind);
   start.run.input = std::move(request.input);

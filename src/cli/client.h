@@ -12,12 +12,16 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/uuid.h"
 #include "store/store.h"
 
 namespace pawl::cli {
 
 // Applies operations in one commit. A locked database is told in one sentence.
 Result<void> apply_ops(store::Store& store, std::span<store::Op> ops);
+
+// For a run that starts now.
+Uuid new_run_uuid(std::int64_t now_ms);
 
 struct StartRequest {
   std::string kind;

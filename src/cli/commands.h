@@ -15,6 +15,10 @@ void add_describe_command(Frame& frame);
 void add_history_command(Frame& frame);
 void add_state_command(Frame& frame);
 void add_why_command(Frame& frame);
+void add_export_command(Frame& frame);
+void add_import_command(Frame& frame);
+void add_fork_command(Frame& frame);
+void add_retry_command(Frame& frame);
 void add_store_commands(Frame& frame);  // tasks, stats, workers
 void add_conform_command(Frame& frame);
 void add_bench_command(Frame& frame);

@@ -43,7 +43,7 @@ json::value payload_json(std::string_view payload) {
   if (!is_json_payload(payload)) {
     return json::value(view::payload_text(payload, kNameCharsMax));
   }
-  auto value = format::parse_json(payload);
+  Result<json::value> value = format::parse_json(payload);
   return value ? *std::move(value) : json::value(payload);
 }
 

@@ -95,12 +95,7 @@ Result<int> list(Console& console, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(const view::RunQuery query, make_query(arguments.filter, console));
   store::RunCursor after;
   if (!arguments.cursor.empty()) {
-    const std::optional<store::RunCursor> parsed = store::parse_cursor(arguments.cursor);
-    if (!parsed) {
-      return make_error(ErrorCode::kInvalidArgument,
-                        "--cursor: '" + arguments.cursor + "' is none; take it from the last page");
-    }
-    after = *parsed;
+    PAWL_TRY_ASSIGN(after, read_cursor(arguments.cursor));
   }
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
   ListPrinter printer(console);

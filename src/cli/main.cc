@@ -25,6 +25,10 @@ int run(int argc, char** argv) {
   pawl::cli::add_result_command(frame);
   pawl::cli::add_history_command(frame);
   pawl::cli::add_state_command(frame);
+  pawl::cli::add_retry_command(frame);
+  pawl::cli::add_fork_command(frame);
+  pawl::cli::add_export_command(frame);
+  pawl::cli::add_import_command(frame);
   pawl::cli::add_store_commands(frame);
   pawl::cli::add_conform_command(frame);
   pawl::cli::add_bench_command(frame);

@@ -137,6 +137,15 @@ view::RunQuery status_query(std::vector<store::RunStatus> statuses) {
   return view::RunQuery(std::move(node));
 }
 
+Result<store::RunCursor> read_cursor(const std::string& text) {
+  const std::optional<store::RunCursor> cursor = store::parse_cursor(text);
+  if (!cursor) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--cursor: '" + text + "' is none; take it from the last page");
+  }
+  return *cursor;
+}
+
 Result<std::optional<store::RunCursor>> search_runs(store::Store& store,
                                                     const view::RunQuery& query,
                                                     store::RunCursor after, const VisitRun& visit) {

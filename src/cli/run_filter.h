@@ -40,6 +40,9 @@ Result<view::RunQuery> make_query(const FilterArguments& filter, const Console& 
 // Runs with one of these statuses.
 view::RunQuery status_query(std::vector<store::RunStatus> statuses);
 
+// What --cursor says.
+Result<store::RunCursor> read_cursor(const std::string& text);
+
 // Goes through the runs that match, the newest first. `visit` returns false to end it. Returns
 // where the next one would be looked for; none: that was all.
 using VisitRun = std::function<Result<bool>(const store::RunRow&)>;
