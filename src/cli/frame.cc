@@ -31,11 +31,15 @@ CLI::Validator time_zone() {
 // bracket are hidden from it by a mark in front, and have it removed when they are used.
 constexpr char kMark = '\x1d';
 
+// Of --name=value it is the value that is hidden.
+std::size_t mark_place(const std::string& word) {
+  return word.starts_with("--") ? word.find('=') + 1 : 0;
+}
+
 std::string hidden(std::string word) {
-  // Of --name=value it is the value.
-  const std::size_t begin = word.starts_with("--") ? word.find('=') + 1 : 0;
-  if (begin < word.size() && (word[begin] == '[' || word[begin] == kMark)) {
-    word.insert(begin, 1, kMark);
+  const std::size_t place = mark_place(word);
+  if (place < word.size() && (word[place] == '[' || word[place] == kMark)) {
+    word.insert(place, 1, kMark);
   }
   return word;
 }
@@ -43,7 +47,10 @@ std::string hidden(std::string word) {
 CLI::Validator unhide() {
   CLI::Validator validator;
   validator.operation([](std::string& word) {
-    word.erase(0, word.starts_with(kMark) ? 1 : 0);
+    const std::size_t place = mark_place(word);
+    if (place < word.size() && word[place] == kMark) {
+      word.erase(place, 1);
+    }
     return std::string();
   });
   return validator;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/utf8.h"
+#include "format/json_printer.h"
 #include "format/json_reader.h"
 #include "view/text.h"
 
@@ -47,7 +49,7 @@ json::value payload_json(std::string_view payload) {
 
 std::string payload_line(std::string_view payload) {
   if (!is_json_payload(payload) || !format::parse_json(payload)) {
-    return as_utf8(json::serialize(payload_json(payload)));
+    return as_utf8(format::print_json(payload_json(payload)));
   }
   // Control characters that JSON allows, and that would move the cursor of a terminal.
   std::string line;
@@ -168,7 +170,7 @@ json::object compensation_json(const store::CompensationRow& compensation) {
 }
 
 void print_json(Console& console, const json::value& value) {
-  console.print(as_utf8(json::serialize(value)) + "\n");
+  console.print(as_utf8(format::print_json(value)) + "\n");
 }
 
 }  // namespace pawl::cli

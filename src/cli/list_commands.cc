@@ -1,5 +1,6 @@
 // pawl list, pawl count
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

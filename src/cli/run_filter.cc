@@ -1,7 +1,5 @@
 #include "cli/run_filter.h"
 
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include "cli/progress.h"

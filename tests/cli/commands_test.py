@@ -302,7 +302,7 @@ class Runs(Beside):
         self.assertEqual(seen, [each["id"] for each in self.json("list", "--all")["runs"]])
         code, out, err = self.pawl("list", "--limit", "2", "-o", "jsonl")
         self.assertEqual((code, len(out.splitlines())), (OK, 2))
-        self.assertRegex(err, r"^there are more: --cursor \d+-\d+\n$")
+        self.assertRegex(err, r"^there are more: --cursor \S+\n$")
         for cursor in ("x", "1-", "-1", "1-2-3", "99999999999999999999-1"):
             self.told(USAGE, "list", "--cursor", cursor)
 
@@ -392,6 +392,13 @@ class Runs(Beside):
                 self.assertTrue(out.startswith(f"{run_id} ("), out)
                 self.assertIn(what, out)
                 self.assert_plain(out)
+        finding = self.json("why", "charging")["findings"][0]
+        self.assertEqual((finding["who"], finding["advice"]),
+                         ("no live worker has the activity 'charge' on the queue 'payments'", "start one that has it"))
+        finding = self.json("why", "unserved")["findings"][0]
+        self.assertEqual((finding["who"], finding["advice"]),
+                         ("no live worker has the kind 'nobody-has-it'", "start a program that has it"))
+        self.assertEqual(len(self.json("why", "waiting")["findings"]), 1, "there is somebody who has its kind")
 
     def test_names_of_runs(self):
         self.assertEqual(self.json("describe", "order-1")["id"], "order-1", "an id that others begin with")
@@ -438,6 +445,8 @@ class Runs(Beside):
         workers = self.json("workers")["workers"]
         self.assertEqual([each["name"] for each in workers], ["the-host"])
         self.assertTrue(workers[0]["isLive"])
+        self.assertIn("waits", workers[0]["kinds"])
+        self.assertEqual((workers[0]["activities"], workers[0]["queues"]), (["flaky", "undo"], ["default"]))
         self.assertRegex(self.done("workers"), r"(?m)^the-host +live")
         self.assertEqual(json.loads(self.done("workers", "-o", "jsonl")), {**workers[0], "expiresAt": unittest.mock.ANY})
 
