@@ -89,6 +89,12 @@ struct Name {
   std::source_location at;
 };
 
+// For checks: a result that the step might come to, encoded. Null: none can be made up.
+struct Sample {
+  std::string (*make)() = nullptr;
+  bool is_nothing = false;  // It returns nothing, so there is only this one.
+};
+
 // A command, borrowed for the call.
 struct Request {
   std::string_view call;  // "run", for messages.
@@ -105,6 +111,7 @@ struct Request {
   Millis duration = Millis::zero();
   std::uint32_t checkpoint_every = 1;
   std::string extra = {};
+  Sample sample = {};
 };
 
 struct Opened {
