@@ -669,7 +669,7 @@ Workflow<detail::BranchResult<F>> Context::run_body(Context inner, F body) {
   } catch (...) {
     error = std::current_exception();
   }
-  detail::close_branch(inner.run_, inner.branch_);
+  detail::close_branch(inner.run_, inner.branch_, error);
   if (error) {
     std::rethrow_exception(error);
   }

@@ -73,7 +73,10 @@ void Rehearsal::run() {
 void Rehearsal::drive() {
   while (!machine_->violation() && !end_) {
     if (std::optional<engine::ProgramEnd> end = program_->end()) {
-      if (!probe_->before_end(*machine_, replay::kRootBranch)) {
+      const bool has_failed = end->kind == replay::EntryKind::kWorkflowFailed;
+      const engine::Failure failure =
+          has_failed ? engine::decode_failure(end->payload) : engine::Failure();
+      if (!probe_->before_end(*machine_, replay::kRootBranch, has_failed ? &failure : nullptr)) {
         return;
       }
       if (machine_->finish(end->kind, end->payload)) {

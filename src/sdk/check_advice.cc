@@ -62,8 +62,9 @@ std::optional<CodeEdit> next_edit(Rehearsal& rehearsal, replay::Matching matchin
     const replay::BranchId ended = rehearsal.code().ended_branch();
     const CodeCall* opener = rehearsal.code().opener_of(ended);
     const bool is_root = ended == replay::kRootBranch;
+    // Where an error has ended the code, nothing was left out.
     if (matching != replay::Matching::kStrict || record.branch != ended ||
-        (!is_root && opener == nullptr)) {
+        rehearsal.code().ended_with() || (!is_root && opener == nullptr)) {
       return std::nullopt;
     }
     CodeEdit edit = removal_of(log, found);

@@ -317,8 +317,21 @@ void add_changed_inputs(const replay::Machine& machine, Answer& answer) {
   }
 }
 
-void set_violation(const Rehearsal& rehearsal, Answer& answer) {
-  answer.set_verdict("violation");
+// The error that ended the code where history goes on.
+std::optional<engine::Failure> failure_behind(Rehearsal& rehearsal) {
+  return rehearsal.violation()->kind == replay::ViolationKind::kLeftover
+             ? rehearsal.code().ended_with()
+             : std::nullopt;
+}
+
+void set_violation(Rehearsal& rehearsal, Answer& answer) {
+  if (const std::optional<engine::Failure> failure = failure_behind(rehearsal)) {
+    answer.set_verdict(is_misuse(*failure, rehearsal.machine().log()) ? "fails" : "violation",
+                       "the code fails where the recorded one went on: " + failure->type + ": " +
+                           failure->message);
+  } else {
+    answer.set_verdict("violation");
+  }
   answer.object()["violation"] = to_json(*rehearsal.violation());
   answer.object()["assumes"] = to_array(rehearsal.assumed());
 }
@@ -440,11 +453,14 @@ std::string CheckAnswerer::answer(std::string_view request, const Early& early) 
                 "its definition has changed, and this kind refuses to go on under "
                 "another one: it will be blocked until somebody resumes it");
   }
-  if (!rehearsal.violation() || answer.object()["verdict"] != "violation") {
+  if (!answer.object().contains("violation")) {
     return answer.line("answer");
   }
   Advice from_report;
   from_report.text = rehearsal.violation()->advice;
+  if (failure_behind(rehearsal)) {
+    from_report.text = "let the code get past the error, with what is recorded";
+  }
   if (early) {
     Answer known = answer;
     known.add_advice(from_report);

@@ -205,8 +205,13 @@ void Rehearsed::entered(replay::BranchId loop, replay::BranchId iteration) {
   }
 }
 
-Result<void> Rehearsed::before_end(replay::Machine& machine, replay::BranchId branch) {
+Result<void> Rehearsed::before_end(replay::Machine& machine, replay::BranchId branch,
+                                   const engine::Failure* failure) {
+  if (machine.violation()) {
+    return {};  // What ends now ends because of it.
+  }
   ended_ = branch;
+  ended_with_ = failure == nullptr ? std::nullopt : std::optional(*failure);
   const CodeCall* opener = opener_of(branch);
   for (const CodeEdit& edit : edits_) {
     const bool is_here = edit.what == CodeEdit::What::kRemovedAtEnd &&
@@ -226,7 +231,7 @@ Result<void> Rehearsed::before_iteration_end(replay::Machine& machine, replay::B
   }
   const replay::BranchId branch = iteration->second;
   iterations_.erase(iteration);
-  return before_end(machine, branch);
+  return before_end(machine, branch, nullptr);
 }
 
 Sample Rehearsed::sample_of(replay::FutureId future) const {

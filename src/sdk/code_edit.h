@@ -65,7 +65,8 @@ class Rehearsed final : public CodeProbe {
   Result<void> removed(replay::Machine& machine, const replay::CommandRequest& command,
                        const Request& request) override;
   void entered(replay::BranchId loop, replay::BranchId iteration) override;
-  Result<void> before_end(replay::Machine& machine, replay::BranchId branch) override;
+  Result<void> before_end(replay::Machine& machine, replay::BranchId branch,
+                          const engine::Failure* failure) override;
   Result<void> before_iteration_end(replay::Machine& machine, replay::BranchId loop) override;
 
   const std::vector<CodeEdit>& edits() const { return edits_; }
@@ -73,8 +74,10 @@ class Rehearsed final : public CodeProbe {
   Sample sample_of(replay::FutureId future) const;
   // The first call that disagreed with history.
   const std::optional<CodeCall>& refused() const { return refused_; }
-  // The branch whose code has ended last, and the call that opened it.
+  // The branch whose code has ended last, what has left it, if that was an error, and the call that
+  // opened it.
   replay::BranchId ended_branch() const { return ended_; }
+  const std::optional<engine::Failure>& ended_with() const { return ended_with_; }
   const CodeCall* opener_of(replay::BranchId branch) const;
 
  private:
@@ -88,6 +91,7 @@ class Rehearsed final : public CodeProbe {
   std::map<replay::BranchId, replay::BranchId> iterations_;  // By loop: the one it is in.
   std::optional<CodeCall> refused_;
   replay::BranchId ended_ = replay::kNoBranch;
+  std::optional<engine::Failure> ended_with_;
 };
 
 }  // namespace pawl::detail

@@ -410,6 +410,17 @@ void make_ready(const RunRef& ref, std::coroutine_handle<> waiting) {
 namespace {
 Run& leaving(const RunRef& ref) { return *ref.get(); }
 
+std::optional<engine::Failure> failure_of(const std::exception_ptr& error) {
+  if (!error) {
+    return std::nullopt;
+  }
+  try {
+    std::rethrow_exception(error);
+  } catch (...) {
+    return current_failure();
+  }
+}
+
 void end_iteration(Run& run, BranchId loop) {
   if (CodeProbe* probe = run.settings().probe; probe != nullptr) {
     Run::check("loop", probe->before_iteration_end(run.machine(), loop));
@@ -417,10 +428,11 @@ void end_iteration(Run& run, BranchId loop) {
 }
 }  // namespace
 
-void close_branch(const RunRef& ref, BranchId branch) {
+void close_branch(const RunRef& ref, BranchId branch, const std::exception_ptr& error) {
   Run& run = leaving(ref);
   if (CodeProbe* probe = run.settings().probe; probe != nullptr) {
-    Run::check("branch", probe->before_end(run.machine(), branch));
+    const std::optional<engine::Failure> failure = failure_of(error);
+    Run::check("branch", probe->before_end(run.machine(), branch, failure ? &*failure : nullptr));
   }
   Run::check("branch", run.machine().close_branch(branch));
 }

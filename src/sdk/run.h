@@ -32,8 +32,10 @@ class CodeProbe {
   virtual Result<void> removed(replay::Machine& machine, const replay::CommandRequest& command,
                                const Request& request) = 0;
   virtual void entered(replay::BranchId loop, replay::BranchId iteration) = 0;
-  // The code of a branch, or of the loop's present iteration, is about to end.
-  virtual Result<void> before_end(replay::Machine& machine, replay::BranchId branch) = 0;
+  // The code of a branch, or of the loop's present iteration, is about to end. `failure` is what
+  // has left it, or null.
+  virtual Result<void> before_end(replay::Machine& machine, replay::BranchId branch,
+                                  const engine::Failure* failure) = 0;
   virtual Result<void> before_iteration_end(replay::Machine& machine, replay::BranchId loop) = 0;
 };
 

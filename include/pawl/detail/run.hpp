@@ -5,6 +5,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <source_location>
@@ -176,7 +177,8 @@ void make_ready(const RunRef& run, std::coroutine_handle<> waiting);
 
 // --- Structure ---
 
-void close_branch(const RunRef& run, BranchId branch);
+// `error` is what has left its code, if anything has.
+void close_branch(const RunRef& run, BranchId branch, const std::exception_ptr& error);
 struct LoopStart {
   std::string state;
   bool is_done = false;
