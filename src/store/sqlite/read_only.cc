@@ -86,7 +86,8 @@ Result<std::unique_ptr<Store>> open_read_only(const SqliteOptions& options) {
   PAWL_TRY_ASSIGN(const std::int64_t ns,
                   find_namespace(*connection, schema_steps(), options.name_space));
   return std::unique_ptr<Store>(
-      std::make_unique<ReadOnlyStore>(OpenedFile(options.path), ns, std::move(connection)));
+      std::make_unique<ReadOnlyStore>(OpenedFile(options.path), ns, std::move(connection),
+                                      [options] { return open_to_look(options); }));
 }
 
 }  // namespace pawl::store
