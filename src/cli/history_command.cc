@@ -15,8 +15,10 @@
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
 #include "cli/arguments.h"
 #include "format/log_json.h"
+#include "format/payload_json.h"
 #include "store/sqlite/sqlite_store.h"
 #include "view/history.h"
 #include "view/text.h"
@@ -129,7 +131,7 @@ json::object to_json(const view::History& history) {
 std::string as_utf8(std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t length = view::utf8_length(text);
+    const std::size_t length = utf8_length(text);
     result += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
