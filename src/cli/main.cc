@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/bench_command.h"
+#include "cli/check_command.h"
 #include "cli/history_command.h"
 #include "conform/runner.h"
 
@@ -34,7 +35,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "pawl " PAWL_VERSION);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
-  app.footer("Exit codes: 0 ok, 1 failure, 2 usage.");
+  app.footer("Exit codes: 0 ok, 1 failure, 2 usage, 5 a check has found something.");
 
   CLI::App* conform_command = app.add_subcommand(
       "conform", "Run scenario files: with this log, this workflow code does exactly this.");
@@ -51,6 +52,7 @@ int run(int argc, char** argv) {
       "\nThe format: docs/formats/scenario.md");
 
   const auto history = pawl::cli::add_history_command(app);
+  const auto check = pawl::cli::add_check_command(app);
   const auto bench = pawl::cli::add_bench_command(app);
 
   try {
@@ -60,6 +62,9 @@ int run(int argc, char** argv) {
   }
   if (app.got_subcommand("bench")) {
     return pawl::cli::run_bench_command(*bench);
+  }
+  if (app.got_subcommand("check")) {
+    return pawl::cli::run_check_command(*check);
   }
   if (app.got_subcommand("history")) {
     return pawl::cli::run_history_command(*history);

@@ -13,6 +13,7 @@
 #include "engine/activity.h"
 #include "format/json_reader.h"
 #include "format/log_json.h"
+#include "format/payload_json.h"
 #include "replay/labels.h"
 #include "sdk/check.h"
 #include "sdk/check_advice.h"
@@ -41,8 +42,7 @@ Result<std::string> text_of(const json::object& object, std::string_view key) {
   if (value == nullptr) {
     return format::bad_field(std::string(key), "missing");
   }
-  PAWL_TRY_ASSIGN(const std::string_view text, format::read_text(*value, std::string(key)));
-  return std::string(text);
+  return format::text_from_json(*value, std::string(key));
 }
 
 Result<std::int64_t> number_of(const json::object& object, std::string_view key,
@@ -106,7 +106,7 @@ Result<CheckedRun> read_run(const json::object& object, const PayloadCodecs& cod
   }
   PAWL_TRY_ASSIGN(run.subject.started_ms, number_of(object, "startedAt", 0, -kMax, kMax));
   if (const json::value* input = object.if_contains("input")) {
-    run.input = json::serialize(*input);
+    PAWL_TRY_ASSIGN(run.input, format::payload_from_json(*input, "input"));
     PAWL_TRY(codecs.decode(run.input));
   }
   const json::value* log = object.if_contains("log");
