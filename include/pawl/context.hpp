@@ -314,6 +314,7 @@ class Context {
     detail::Request request = request_for("signal", StepKind::kSignal, name.at, options.step_key);
     request.name = name.text;
     request.duration = options.timeout;
+    request.sample = detail::sample_of<T>();
     return Future<T>(run_, detail::open(run_, request).future, is_shielded_);
   }
   // A signal that nobody has taken is there.
@@ -341,6 +342,7 @@ class Context {
     detail::Request request = request_for("promise", StepKind::kPromise, name.at, options.step_key);
     request.name = name.text;
     request.duration = options.timeout;
+    request.sample = detail::sample_of<T>();
     return PromiseFuture<T>(run_, detail::open(run_, request).future, is_shielded_,
                             std::string(name.text));
   }

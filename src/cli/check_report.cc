@@ -96,18 +96,18 @@ std::string details_of(const json::object& answer) {
     text += lines_of("it comes to that if " + assumes, "  ");
   }
   for (const json::object& each : advice) {
-    text += lines_of(
-        (is_true(each, "tried") ? "to make it fit: " : "what to do: ") + text_in(each, "text"),
-        "  ");
-    if (is_true(each, "tried")) {
-      const std::string assumes = list_in(each, "assumes");
-      std::string tried = "tried: with this the run fits";
-      tried += assumes.empty() ? "" : ", if " + assumes;
-      tried += is_true(each, "comparedAll")
-                   ? ""
-                   : "; not all that is recorded could be compared, since the code waits before";
-      text += lines_of(tried, "    ");
+    if (!is_true(each, "tried")) {
+      text += lines_of("what to do: " + text_in(each, "text"), "  ");
+      continue;
     }
+    const bool is_whole = is_true(each, "comparedAll");
+    const std::string assumes = list_in(each, "assumes");
+    text += lines_of((is_whole ? "to make it fit: " : "to get further: ") + text_in(each, "text"),
+                     "  ");
+    const std::string tried = is_whole ? "tried: with this the run fits"
+                                       : "tried: with this nothing disagrees until the code waits; "
+                                         "what is recorded after that was not compared";
+    text += lines_of(tried + (assumes.empty() ? "" : ", if " + assumes), "    ");
   }
   return text;
 }
@@ -117,7 +117,7 @@ std::string group_key(const json::object& answer) {
   std::string key = text_in(answer, "kind") + "\n" + text_in(answer, "why");
   if (const json::value* violation = answer.if_contains("violation");
       violation != nullptr && violation->is_object()) {
-    for (const char* field : {"code", "headline", "location", "sourceNow", "sourceThen"}) {
+    for (const char* field : {"code", "headline", "sourceNow", "sourceThen"}) {
       key += "\n" + text_in(violation->get_object(), field);
     }
   }

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -215,7 +215,7 @@ std::string CheckedProgram::stop(std::chrono::milliseconds patience) {
   }
   close_end(requests_);  // That is what it waits for.
   bool is_over = false;
-  const int handle = ::pidfd_open(process_, 0);
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, process_, 0));
   if (handle >= 0) {
     pollfd waited{handle, POLLIN, 0};
     const auto until = Clock::now() + patience;
@@ -335,7 +335,7 @@ Result<void> CheckedProgram::read_hello() {
   }
   PAWL_TRY_ASSIGN(const json::object hello, parse_line(line));
   const json::value* protocol = hello.if_contains("protocol");
-  if (type_of(hello) != "hello" || protocol == nullptr || *protocol != kProtocol) {
+  if (type_of(hello) != "hello" || protocol == nullptr || *protocol != json::string(kProtocol)) {
     return trouble("'" + command_[0] + "' was built with another Pawl: it does not speak " +
                    std::string(kProtocol));
   }

@@ -12,6 +12,40 @@ namespace {
 // Of steps whose end is assumed, one after the other: code that never stops asking has its limit.
 constexpr std::size_t kAssumedMax = 1000;
 
+// Somebody decides whether it comes.
+bool is_from_outside(replay::CommandKind kind) {
+  return kind == replay::CommandKind::kSignal || kind == replay::CommandKind::kPromise;
+}
+
+std::string_view end_text(replay::CommandKind kind) {
+  switch (kind) {
+    case replay::CommandKind::kTimer:
+      return " fires";
+    case replay::CommandKind::kSignal:
+      return " comes";
+    case replay::CommandKind::kPromise:
+      return " is resolved";
+    default:
+      return " succeeds";
+  }
+}
+
+// Of a command that has a sample, and is no operation.
+replay::EntryKind arrival_kind(replay::CommandKind kind) {
+  switch (kind) {
+    case replay::CommandKind::kTimer:
+      return replay::EntryKind::kTimerFired;
+    case replay::CommandKind::kTask:
+      return replay::EntryKind::kTaskCompleted;
+    case replay::CommandKind::kSignal:
+      return replay::EntryKind::kSignalReceived;
+    case replay::CommandKind::kPromise:
+      return replay::EntryKind::kPromiseResolved;
+    default:
+      return replay::EntryKind::kChildWorkflowCompleted;
+  }
+}
+
 }  // namespace
 
 // Executes nothing: what was under way still is.
@@ -116,18 +150,15 @@ void Rehearsal::go_on(Assume assume) {
 bool Rehearsal::assume_one(Assume assume) {
   replay::FutureId chosen = 0;
   for (const replay::FutureId future : machine_->blocked_on()) {
-    const replay::CommandKind kind = machine_->kind_of(future);
     const Sample sample = probe_->sample_of(future);
-    const bool has_end =
-        kind == replay::CommandKind::kOperation || kind == replay::CommandKind::kTask ||
-        kind == replay::CommandKind::kChildWorkflow || kind == replay::CommandKind::kTimer;
-    if (!is_new(future) || !has_end || sample.make == nullptr ||
-        (assume == Assume::kDone && !sample.is_nothing)) {
+    if (!is_new(future) || sample.make == nullptr ||
+        (assume == Assume::kDone &&
+         (!sample.is_nothing || is_from_outside(machine_->kind_of(future))))) {
       continue;
     }
     // A timer is often there for what takes too long.
     if (chosen == 0 || (machine_->kind_of(chosen) == replay::CommandKind::kTimer &&
-                        kind != replay::CommandKind::kTimer)) {
+                        machine_->kind_of(future) != replay::CommandKind::kTimer)) {
       chosen = future;
     }
   }
@@ -142,23 +173,22 @@ bool Rehearsal::assume_one(Assume assume) {
     return false;  // The type has no value that could be made up.
   }
   const replay::CommandKind kind = machine_->kind_of(chosen);
-  const bool is_timer = kind == replay::CommandKind::kTimer;
-  assumed_.push_back(machine_->label_of(chosen) + (is_timer ? " fires"
-                                                   : sample.is_nothing
-                                                       ? " succeeds"
-                                                       : " succeeds with " + payload));
+  assumed_.push_back(machine_->label_of(chosen) + std::string(end_text(kind)) +
+                     (sample.is_nothing ? "" : " with " + payload));
   if (kind == replay::CommandKind::kOperation) {
     return static_cast<bool>(
         machine_->complete_operation(chosen, replay::OutcomeKind::kValue, payload));
   }
   const std::string id = machine_->command_id(chosen);
   replay::Entry arrival;
-  arrival.kind = is_timer                             ? replay::EntryKind::kTimerFired
-                 : kind == replay::CommandKind::kTask ? replay::EntryKind::kTaskCompleted
-                                                      : replay::EntryKind::kChildWorkflowCompleted;
-  arrival.id = id;
-  arrival.has_payload = !is_timer;
-  arrival.payload = is_timer ? std::string_view() : std::string_view(payload);
+  arrival.kind = arrival_kind(kind);
+  if (kind == replay::CommandKind::kSignal) {
+    arrival.name = machine_->command_name(chosen);
+  } else {
+    arrival.id = id;
+  }
+  arrival.has_payload = kind != replay::CommandKind::kTimer;
+  arrival.payload = arrival.has_payload ? std::string_view(payload) : std::string_view();
   const Result<bool> taken = machine_->arrive(arrival);
   return taken && *taken;
 }

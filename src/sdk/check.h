@@ -47,8 +47,8 @@ class Rehearsal {
 
   // What may be assumed of steps that are not in the history and that the code waits for.
   enum class Assume : std::uint8_t {
-    kDone,    // Timers fire, and steps that return nothing succeed.
-    kSample,  // The others succeed, too, and return a value that is made up.
+    kDone,    // Timers fire, and activities and children that return nothing succeed.
+    kSample,  // The others succeed, too, with a value that is made up; signals and promises come.
   };
   // Goes on as if such steps had come to their end, as long as history holds commands that the code
   // has not asked for.

@@ -59,7 +59,7 @@ class Scrambled final : public pawl::PayloadCodec {
   std::string encode(std::string_view bytes) const override {
     std::string result(bytes);
     for (char& byte : result) {
-      byte = static_cast<char>(byte ^ 0x5a);
+      byte = static_cast<char>(byte ^ 0xda);
     }
     return result;
   }

@@ -268,7 +268,7 @@ TEST(CheckAnswer, WhatComesAfterAStepThatReturnsAValueIsNotClaimed) {
 
 TEST(CheckAnswer, WhatCannotBeComparedYetIsTold) {
   const auto build = [](Ctx ctx, int number) -> Workflow<int> {
-    co_await ctx.v(2).signal("approved");
+    co_await ctx.v(2).signal<WithEvent<int>>("approved");  // No such value can be made up.
     co_await ctx.run("reserve", [](int) { return fail_test(); }, number);
     co_return 1;
   };
@@ -305,6 +305,23 @@ TEST(CheckAnswer, ARenamedStepIsARemovedAndAnInsertedOne) {
       codes_of(first_advice(answer)),
       Codes({"ctx.v(2).run(\"hold\", …)", "ctx.removed(pawl::StepKind::kOperation, \"reserve\")"}));
   EXPECT_EQ(first_advice(answer).at("tried"), true);
+}
+
+// The code waits at the new name; what would come after that is found all the same.
+TEST(CheckAnswer, ARenamedSignal) {
+  const auto build = [](Ctx ctx, int number) -> Workflow<int> {
+    const int a = co_await ctx.run("reserve", [](int) { return fail_test(); }, number);
+    const int b = co_await ctx.run("charge", [](int) { return fail_test(); }, a);
+    co_await ctx.signal("go on");
+    co_return b;
+  };
+  const json::object answer = ask(build, record(first));
+  EXPECT_EQ(answer.at("verdict"), "violation");
+  const json::object& advice = first_advice(answer);
+  EXPECT_EQ(codes_of(advice), Codes({"ctx.v(2).signal(\"go on\", …)",
+                                     "ctx.removed(pawl::StepKind::kSignal, \"go\")"}));
+  EXPECT_EQ(advice.at("comparedAll"), true);
+  EXPECT_EQ(advice.at("assumes"), json::array({"{2.1} Signal(0) go on:1 comes"}));
 }
 
 TEST(CheckAnswer, ALeftOutEndIsToBeSaidThere) {

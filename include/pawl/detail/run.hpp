@@ -93,7 +93,7 @@ struct Name {
 // For checks: a result that the step might come to, encoded. Null: none can be made up.
 struct Sample {
   std::string (*make)() = nullptr;
-  bool is_nothing = false;  // It returns nothing, so there is only this one.
+  bool is_nothing = false;  // It has no value, so there is only this one.
 };
 
 // A command, borrowed for the call.
