@@ -19,6 +19,7 @@
 #include "cli/check_report.h"
 #include "cli/checked_program.h"
 #include "cli/checked_runs.h"
+#include "format/payload_json.h"
 #include "store/sqlite/sqlite_store.h"
 #include "view/text.h"
 
@@ -89,11 +90,11 @@ class Progress {
 
 json::object unchecked(const CheckedRun& run, std::string why) {
   json::object answer;
-  answer["id"] = run.id;
+  answer["id"] = format::text_to_json(run.id);
   if (run.number > 0) {
     answer["number"] = run.number;
     answer["runId"] = run.uuid;
-    answer["kind"] = run.kind;
+    answer["kind"] = format::text_to_json(run.kind);
     answer["status"] = store::status_name(run.status);
   }
   answer["verdict"] = "not_checked";

@@ -15,6 +15,9 @@ using replay::CommandKind;
 using replay::RecordId;
 using replay::ViolationKind;
 
+static_assert(static_cast<int>(Matching::kPerKind) == static_cast<int>(replay::Matching::kPerKind));
+static_assert(static_cast<int>(Matching::kByName) == static_cast<int>(replay::Matching::kByName));
+
 constexpr std::size_t kEditsMax = 32;
 // For all attempts together: whoever waits for the answer has a limit of his own.
 constexpr std::chrono::seconds kTimeMax{2};

@@ -10,6 +10,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
 #include "engine/activity.h"
 #include "format/json_reader.h"
 #include "format/log_json.h"
@@ -122,6 +123,17 @@ Result<CheckedRun> read_run(const json::object& object, const PayloadCodecs& cod
 
 // --- Answers -------------------------------------------------------------------------------------
 
+// Names may be no UTF-8, and JSON has to be: U+FFFD stands for each such byte.
+std::string as_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    result += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
 json::array to_array(const std::vector<std::string>& texts) {
   json::array array;
   for (const std::string& text : texts) {
@@ -207,7 +219,7 @@ class Answer {
     }
     line["warnings"] = warnings_;
     line["advice"] = advice_;
-    return json::serialize(line);
+    return as_utf8(json::serialize(line));
   }
 
  private:
@@ -386,7 +398,7 @@ std::string CheckAnswerer::hello() const {
     activities.emplace_back(activity.name);
   }
   line["activities"] = std::move(activities);
-  return json::serialize(line);
+  return as_utf8(json::serialize(line));
 }
 
 std::string CheckAnswerer::answer(std::string_view request, const Early& early) const {

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "format/log_json.h"
+#include "format/payload_json.h"
 #include "pawl/pawl.hpp"
 #include "pawl/testing.hpp"
 #include "replay/log.h"
@@ -644,6 +645,58 @@ TEST(CheckAnswer, WhatCannotBeRead) {
   more.run["format"] = "pawl-run/1";
   more.run["inbox"] = json::array();
   EXPECT_EQ(ask(registry, more.line()).at("verdict"), "fits");
+}
+
+// Names that are no UTF-8 come in a form of their own, and answers are JSON all the same.
+TEST(CheckAnswer, NamesThatAreNoText) {
+  const auto before = [](Ctx ctx, int /*number*/) -> Workflow<void> {
+    co_await ctx.signal("go \xff");
+  };
+  const Recorded recorded = record(before);
+  EXPECT_TRUE(contains(recorded.line(), "$bytes"));
+  EXPECT_EQ(ask(before, recorded).at("verdict"), "fits");
+  const auto after = [](Ctx ctx, int /*number*/) -> Workflow<void> {
+    co_await ctx.signal("stop \xfe");
+  };
+  EXPECT_EQ(ask(after, recorded).at("verdict"), "violation");
+}
+
+class Reversed final : public PayloadCodec {
+ public:
+  std::string name() const override { return "reversed"; }
+  std::string encode(std::string_view bytes) const override {
+    return {bytes.rbegin(), bytes.rend()};
+  }
+  std::string decode(std::string_view bytes) const override { return encode(bytes); }
+};
+
+// Payloads are made plain by the engine's codecs; without them the run cannot be read.
+TEST(CheckAnswer, PayloadCodecs) {
+  const auto encoded = [](const json::value& plain) {
+    const std::string text = json::serialize(plain);
+    return format::payload_to_json("\x02reversed" + std::string(1, '\0') + Reversed().encode(text));
+  };
+  Recorded recorded = record(first);
+  recorded.run["input"] = encoded(recorded.run["input"]);
+  for (json::value& entry : recorded.run["log"].as_array()) {
+    for (const char* field : {"input", "result"}) {
+      if (json::value* payload = entry.as_object().if_contains(field)) {
+        *payload = encoded(*payload);
+      }
+    }
+  }
+  Registry registry;
+  registry.workflow("w", same);
+  for (const EngineOptions& options :
+       {EngineOptions{.payload_codec = std::make_shared<Reversed>()},
+        EngineOptions{.old_codecs = {std::make_shared<Reversed>()}}}) {
+    const json::object answer = ask(registry, recorded.line(), options);
+    EXPECT_EQ(answer.at("verdict"), "fits");
+    EXPECT_EQ(warnings_of(answer), Codes());  // Digests are of plain inputs.
+  }
+  const json::object without = ask(registry, recorded.line());
+  EXPECT_EQ(without.at("verdict"), "unreadable");
+  EXPECT_TRUE(contains(text_of(without.at("why")), "payload codec 'reversed'"));
 }
 
 // What was known before changes were tried is told before.
