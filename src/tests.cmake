@@ -31,7 +31,7 @@ pawl_test(
 
 pawl_test(
   portable_test
-  SOURCES portable/run_document_test.cc
+  SOURCES portable/fork_test.cc portable/retry_test.cc portable/run_document_test.cc
   LIBS pawl_portable pawl_format pawl_sqlite
   LABELS asan)
 

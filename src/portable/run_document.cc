@@ -98,7 +98,7 @@ Result<void> check_status(const RunDocument& document, const replay::Log& log) {
 
 // Whoever takes a task must not do what nobody asked for, or what is done.
 Result<void> check_tasks(const RunDocument& document, const replay::Log& log) {
-  std::set<std::string> open;
+  std::multiset<std::string> open;  // Another system may have given an id twice.
   for (replay::RecordId id = 0; id < log.size(); ++id) {
     if (log[id].kind == EntryKind::kTaskScheduled && log[id].link == replay::kNoRecord) {
       open.insert(log.id_text(log[id]));
@@ -106,10 +106,12 @@ Result<void> check_tasks(const RunDocument& document, const replay::Log& log) {
   }
   const std::vector<store::TaskRow>& tasks = document.image.tasks;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (open.erase(tasks[i].id) == 0) {
+    const auto found = open.find(tasks[i].id);
+    if (found == open.end()) {
       return corrupt("tasks[" + std::to_string(i) + "]: the log has no open task with the id '" +
                      tasks[i].id + "'");
     }
+    open.erase(found);
   }
   return {};
 }
