@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -88,6 +90,38 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+// Counted in characters, which is what most terminals need for them.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, width_of(text)), ' ');
+}
+
+void print_table(const CheckReport& report) {
+  std::size_t run_width = 3;
+  std::size_t kind_width = 4;
+  std::size_t check_width = 5;
+  for (const CheckReport::Row& row : report.rows()) {
+    run_width = std::max(run_width, width_of(row.run));
+    kind_width = std::max(kind_width, width_of(row.kind));
+    check_width = std::max(check_width, width_of(row.check));
+  }
+  const auto print_row = [&](const CheckReport::Row& row) {
+    std::string line = padded(row.run, run_width) + "  " + padded(row.kind, kind_width) + "  " +
+                       padded(row.check, check_width) + "  " + row.note;
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << '\n';
+  };
+  if (!report.rows().empty()) {
+    print_row({"RUN", "KIND", CheckOutcome::kFits, "CHECK", ""});
+  }
+  std::ranges::for_each(report.rows(), print_row);
+  std::cout << report.details() << (report.rows().empty() ? "" : "\n") << report.summary() << '\n';
+}
+
 json::object unchecked(const CheckedRun& run, std::string why) {
   json::object answer;
   answer["id"] = format::text_to_json(run.id);
@@ -128,18 +162,14 @@ Result<json::object> check(CheckedProgram& program, const CheckedRun& run) {
     return std::move(reply.answer);
   }
   json::object answer = unchecked(run, reply.trouble);
-  if (!reply.printed.empty()) {
-    answer["printed"] = reply.printed;
+  if (const std::string printed = program.printed(); !printed.empty()) {
+    answer["printed"] = printed;
   }
   return answer;
 }
 
-Result<CheckReport> check_all(const CheckArguments& arguments, CheckedRuns& runs,
-                              json::array& answers) {
-  std::vector<std::string> command{arguments.program};
-  command.insert(command.end(), arguments.program_arguments.begin(),
-                 arguments.program_arguments.end());
-  CheckedProgram program(std::move(command), std::chrono::seconds(arguments.timeout_s));
+Result<CheckReport> check_all(const CheckArguments& arguments, CheckedProgram& program,
+                              CheckedRuns& runs, json::array& answers) {
   PAWL_TRY(program.start());  // If it cannot, that is to be known even if there are no runs.
   PAWL_TRY_ASSIGN(const std::int64_t total, runs.count());
   Progress progress(total);
@@ -161,14 +191,15 @@ Result<CheckReport> check_all(const CheckArguments& arguments, CheckedRuns& runs
   }
 }
 
-Result<CheckReport> run(const CheckArguments& arguments, json::array& answers) {
+Result<CheckReport> check_source(const CheckArguments& arguments, CheckedProgram& program,
+                                 json::array& answers) {
   if (!arguments.store.empty()) {
     PAWL_TRY_ASSIGN(const std::unique_ptr<store::Store> store, open_existing(arguments.store));
-    return check_all(arguments, *open_runs_of(*store, arguments.kinds), answers);
+    return check_all(arguments, program, *open_runs_of(*store, arguments.kinds), answers);
   }
   PAWL_TRY_ASSIGN(const std::unique_ptr<CheckedRuns> runs,
                   exported_runs(arguments.paths, arguments.kinds));
-  return check_all(arguments, *runs, answers);
+  return check_all(arguments, program, *runs, answers);
 }
 
 }  // namespace
@@ -216,19 +247,20 @@ int run_check_command(const CheckArguments& arguments) {
     return kExitUsage;
   }
   json::array answers;
-  const Result<CheckReport> report = run(arguments, answers);
+  std::vector<std::string> command{arguments.program};
+  command.insert(command.end(), arguments.program_arguments.begin(),
+                 arguments.program_arguments.end());
+  CheckedProgram program(std::move(command), std::chrono::seconds(arguments.timeout_s));
+  const Result<CheckReport> report = check_source(arguments, program, answers);
   if (!report) {
-    // What the program printed comes in lines of its own, which are clean.
-    const std::string& message = report.error().message;
-    const std::size_t end = std::min(message.find('\n'), message.size());
-    std::fprintf(stderr, "pawl: %s%s\n",
-                 view::line_text(message.substr(0, end), kMessageCharsMax).c_str(),
-                 message.substr(end).c_str());
+    const std::string printed = program.printed();
+    std::fprintf(stderr, "pawl: %s\n%s%s",
+                 view::line_text(report.error().message, kMessageCharsMax).c_str(),
+                 printed.empty() ? "" : "it printed:\n", printed.c_str());
     return kExitFailure;
   }
   if (arguments.output == "table") {
-    const std::string text = report->text();
-    std::cout << text << (text.empty() ? "" : "\n") << report->summary() << '\n';
+    print_table(*report);
   } else if (arguments.output == "json") {
     json::object all;
     all["runs"] = std::move(answers);

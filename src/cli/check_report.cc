@@ -132,16 +132,6 @@ std::string run_name(const CheckedRun& run) {
          (run.number > 1 ? " #" + std::to_string(run.number) : "");
 }
 
-// Counted in characters, which is what most terminals need for them.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
-}
-
-std::string padded(const std::string& text, std::size_t width) {
-  return text + std::string(width - std::min(width, width_of(text)), ' ');
-}
-
 std::string names_of(const std::vector<std::string>& runs) {
   std::string text;
   for (std::size_t i = 0; i < std::min(runs.size(), kRunsShownMax); ++i) {
@@ -181,7 +171,7 @@ void CheckReport::add(const CheckedRun& run, const json::object& answer) {
   ++counts_[static_cast<int>(outcome)];
   constexpr std::string_view kChecks[] = {"fits", "does not fit", "not checked", "has ended"};
   const std::string name = run_name(run);
-  rows_.push_back({name, view::line_text(run.kind, kNameCharsMax),
+  rows_.push_back({name, view::line_text(run.kind, kNameCharsMax), outcome,
                    std::string(kChecks[static_cast<int>(outcome)]),
                    view::line_text(note_of(answer, outcome), kNoteCharsMax)});
   if (outcome == CheckOutcome::kMisfit) {
@@ -197,28 +187,8 @@ void CheckReport::add(const CheckedRun& run, const json::object& answer) {
   }
 }
 
-std::string CheckReport::text() const {
-  Row heads{"RUN", "KIND", "CHECK", ""};
-  Row widest = heads;
-  for (const Row& row : rows_) {
-    for (std::string Row::* cell : {&Row::run, &Row::kind, &Row::check}) {
-      if (width_of(row.*cell) > width_of(widest.*cell)) {
-        widest.*cell = row.*cell;
-      }
-    }
-  }
+std::string CheckReport::details() const {
   std::string text;
-  const auto add_row = [&](const Row& row) {
-    std::string line = padded(row.run, width_of(widest.run)) + "  " +
-                       padded(row.kind, width_of(widest.kind)) + "  " +
-                       padded(row.check, width_of(widest.check)) + "  " + row.note;
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  };
-  if (!rows_.empty()) {
-    add_row(heads);
-  }
-  std::ranges::for_each(rows_, add_row);
   for (const Group& group : misfits_) {
     text += "\n" + names_of(group.runs) + ":\n" + group.text;
   }

@@ -23,19 +23,21 @@ class CheckReport {
   void add(const CheckedRun& run, const boost::json::object& answer);
 
   std::size_t count(CheckOutcome outcome) const { return counts_[static_cast<int>(outcome)]; }
-  // The table, and details; ends with a line break unless it is empty.
-  std::string text() const;
+  struct Row {
+    std::string run;
+    std::string kind;
+    CheckOutcome outcome{};
+    std::string check;  // "fits" …
+    std::string note;
+  };
+  const std::vector<Row>& rows() const { return rows_; }
+  // Reports and warnings; begins and ends with a line break unless it is empty.
+  std::string details() const;
   // "12 fit, 2 do not fit, 1 could not be checked".
   std::string summary() const;
   boost::json::object summary_json() const;
 
  private:
-  struct Row {
-    std::string run;
-    std::string kind;
-    std::string check;
-    std::string note;
-  };
   // Runs with the same to tell.
   struct Group {
     std::string text;

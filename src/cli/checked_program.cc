@@ -329,9 +329,7 @@ Result<void> CheckedProgram::read_hello() {
     const std::string why = event == Event::kTimeout
                                 ? "it said nothing for " + seconds_text(timeout_)
                                 : (how.empty() ? "it closed the descriptor of its answers" : how);
-    const std::string output = printed();
-    return trouble("'" + command_[0] + "' does not answer: " + why + std::string(kCall) +
-                   (output.empty() ? "" : "\nit printed:\n" + output));
+    return trouble("'" + command_[0] + "' does not answer: " + why + std::string(kCall));
   }
   PAWL_TRY_ASSIGN(const json::object hello, parse_line(line));
   const json::value* protocol = hello.if_contains("protocol");
@@ -385,7 +383,6 @@ Result<CheckedProgram::Reply> CheckedProgram::ask(std::string_view request) {
       reply.trouble = how.empty() ? "it closed the descriptor of its answers" : how;
     }
     unsent_ = {};
-    reply.printed = printed();
     return reply;
   }
 }

@@ -29,7 +29,7 @@ class CheckedProgram {
   CheckedProgram& operator=(const CheckedProgram&) = delete;
 
   // Starts the process and waits until it says what it has. kInvalidState: it cannot be started, or
-  // does not answer; the message has what it printed.
+  // does not answer.
   Result<void> start();
 
   struct Reply {
@@ -37,11 +37,14 @@ class CheckedProgram {
     boost::json::object answer;
     // Why that is not all: "it ended by signal 11 (Segmentation fault)". Empty: it is.
     std::string trouble;
-    std::string printed;  // The last of what it printed; for `trouble`.
   };
   // Asks about a run; a line without a break. Starts the process again if it has ended. Errors as
   // of start().
   Result<Reply> ask(std::string_view request);
+
+  // The last lines that it printed since it was asked, or started; indented, without control
+  // characters.
+  std::string printed() const;
 
  private:
   enum class Event { kLine, kClosed, kTimeout };
@@ -52,7 +55,6 @@ class CheckedProgram {
   // Ends the process; how it ended, if it did so by itself.
   std::string stop(std::chrono::milliseconds patience);
   void read_output();
-  std::string printed() const;
 
   const std::vector<std::string> command_;
   const std::chrono::milliseconds timeout_;

@@ -1,5 +1,6 @@
 #include "sdk/check.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "replay/labels.h"
@@ -148,17 +149,22 @@ void Rehearsal::go_on(Assume assume) {
 }
 
 bool Rehearsal::assume_one(Assume assume) {
+  const std::vector<replay::FutureId> blocked = machine_->blocked_on();
+  // What is recorded and open may come before a timer fires.
+  const bool may_fire =
+      std::ranges::all_of(blocked, [this](replay::FutureId future) { return is_new(future); });
   replay::FutureId chosen = 0;
-  for (const replay::FutureId future : machine_->blocked_on()) {
+  for (const replay::FutureId future : blocked) {
     const Sample sample = probe_->sample_of(future);
-    if (!is_new(future) || sample.make == nullptr ||
-        (assume == Assume::kDone &&
-         (!sample.is_nothing || is_from_outside(machine_->kind_of(future))))) {
+    const replay::CommandKind kind = machine_->kind_of(future);
+    const bool is_certain = sample.is_nothing && !is_from_outside(kind) &&
+                            (may_fire || kind != replay::CommandKind::kTimer);
+    if (!is_new(future) || sample.make == nullptr || (assume == Assume::kDone && !is_certain)) {
       continue;
     }
     // A timer is often there for what takes too long.
     if (chosen == 0 || (machine_->kind_of(chosen) == replay::CommandKind::kTimer &&
-                        machine_->kind_of(future) != replay::CommandKind::kTimer)) {
+                        kind != replay::CommandKind::kTimer)) {
       chosen = future;
     }
   }

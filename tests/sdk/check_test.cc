@@ -267,6 +267,28 @@ TEST(CheckAnswer, WhatComesAfterAStepThatReturnsAValueIsNotClaimed) {
   EXPECT_EQ(warnings_of(answer), Codes({"may_disagree"}));
 }
 
+// A timer that runs beside something recorded may never fire.
+TEST(CheckAnswer, ATimeoutIsNotTakenForGranted) {
+  const auto before = [](Ctx ctx, int /*number*/) -> Workflow<void> {
+    auto a = ctx.signal("a");
+    auto b = ctx.signal("b");
+    co_await a;
+    co_await b;
+  };
+  const auto after = [](Ctx ctx, int /*number*/) -> Workflow<void> {
+    auto a = ctx.signal("a");
+    auto late = ctx.v(2).sleep(1h);
+    const auto winner = co_await any(a, late);
+    if (winner.index() == 1) {
+      throw std::runtime_error("too late");
+    }
+    co_await ctx.signal("b");
+  };
+  const json::object answer = ask(after, record(before));
+  EXPECT_EQ(answer.at("verdict"), "fits");
+  EXPECT_EQ(warnings_of(answer), Codes({"may_disagree"}));
+}
+
 TEST(CheckAnswer, WhatCannotBeComparedYetIsTold) {
   const auto build = [](Ctx ctx, int number) -> Workflow<int> {
     co_await ctx.v(2).signal<WithEvent<int>>("approved");  // No such value can be made up.
