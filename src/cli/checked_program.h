@@ -3,8 +3,6 @@
 // Single-threaded; one at a time in a process, since signals that end this process end that one.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -58,7 +56,7 @@ class CheckedProgram {
 
   const std::vector<std::string> command_;
   const std::chrono::milliseconds timeout_;
-  pid_t process_ = -1;
+  int process_ = -1;
   int requests_ = -1;
   int answers_ = -1;
   int output_ = -1;

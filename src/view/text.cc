@@ -124,12 +124,12 @@ std::string payload_text(std::string_view payload, std::size_t chars_max) {
     return "null";
   }
   if (payload[0] == kBytesMark) {
-    return "(" + std::to_string(payload.size() - 1) + " bytes)";
+    return "<" + std::to_string(payload.size() - 1) + " bytes>";
   }
   if (payload[0] == kCodecMark) {
     const std::string_view name = payload.substr(1, payload.find('\0') - 1);
-    return "(encoded by '" + line_text(name, chars_max) + "', " + std::to_string(payload.size()) +
-           " bytes)";
+    return "<encoded by " + line_text(name, chars_max) + ", " + std::to_string(payload.size()) +
+           " bytes>";
   }
   return line_text(payload, chars_max);
 }

@@ -48,8 +48,8 @@ TEST(LineText, IsCutBetweenCharacters) {
 TEST(PayloadText, SaysWhatItIs) {
   EXPECT_EQ(payload_text("", 100), "null");
   EXPECT_EQ(payload_text(R"({"a":1.50})", 100), R"({"a":1.50})");
-  EXPECT_EQ(payload_text("\x01\x02\x03\x04"s, 100), "(3 bytes)");
-  EXPECT_EQ(payload_text("\x02"s + "aes\0rest"s, 100), "(encoded by 'aes', 9 bytes)");
+  EXPECT_EQ(payload_text("\x01\x02\x03\x04"s, 100), "<3 bytes>");
+  EXPECT_EQ(payload_text("\x02"s + "aes\0rest"s, 100), "<encoded by aes, 9 bytes>");
 }
 
 TEST(FailureText, IsTypeAndMessage) {
@@ -60,7 +60,7 @@ TEST(FailureText, IsTypeAndMessage) {
   EXPECT_EQ(failure_text(R"("broken")", 100), "broken");
   EXPECT_EQ(failure_text("not JSON", 100), "not JSON");
   EXPECT_EQ(failure_text("[1]", 100), "[1]");
-  EXPECT_EQ(failure_text("\x02"s + "z\0?"s, 100), "(encoded by 'z', 4 bytes)");
+  EXPECT_EQ(failure_text("\x02"s + "z\0?"s, 100), "<encoded by z, 4 bytes>");
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ class CheckTest(unittest.TestCase):
         cls.effects = cls.root / "effects"
         cls.environment = dict(os.environ, SHOP_EFFECTS=str(cls.effects), SHOP_DATABASE=str(cls.database),
                                SHOP_PID=str(cls.root / "pid"))
-        cls.environment.pop("PAWL_CHECK", None)
+        for name in ("PAWL_CHECK", "PAWL_STORE"):
+            cls.environment.pop(name, None)
         with subprocess.Popen([FIRST, "make", cls.database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=cls.environment) as host:
             lines = [host.stdout.readline(), host.stdout.readline()]
@@ -273,12 +274,11 @@ class CheckTest(unittest.TestCase):
     def test_arguments(self):
         (self.root / "nothing").mkdir(exist_ok=True)
         for arguments, code, message in (
-                ([], 2, "check what?"),
-                ([f"--store=sqlite:{self.root}/none.db"], 1, "there is no file"),
-                (["--store=x.db"], 1, "it has to begin with 'sqlite:'"),
-                ([f"{self.root}/none.json"], 1, "there is no file"),
-                ([f"{self.root}/nothing"], 1, "there are no *.json files"),
-                ([f"--store=sqlite:{self.database}", f"{self.root}/nothing"], 2, "excludes"),
+                ([f"--store=sqlite:{self.root}/none.db"], 6, "there is no file"),
+                (["--store=x.db"], 2, "it has to begin with 'sqlite:'"),
+                ([f"{self.root}/none.json"], 4, "there is no file"),
+                ([f"{self.root}/nothing"], 4, "there are no *.json files"),
+                ([f"--store=sqlite:{self.database}", f"{self.root}/nothing"], 2, "--store, or files"),
                 (["--timeout=0", f"{self.root}/nothing"], 2, "a whole number from 1"),
                 (["-o", "xml", f"{self.root}/nothing"], 2, "xml"),
         ):
@@ -286,6 +286,13 @@ class CheckTest(unittest.TestCase):
                 got, out, err = self.check("--arg=good", *arguments)
                 self.assertEqual((got, out), (code, ""), err)
                 self.assertIn(message, err)
+
+    def test_the_store_of_the_environment(self):
+        environment = dict(self.environment, PAWL_STORE=f"sqlite:{self.database}")
+        done = subprocess.run([PAWL, "check", "--with", SECOND, "--kind=timer"], capture_output=True, text=True,
+                              env=environment, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("1 fit, 0 do not fit, 0 could not be checked", done.stdout)
 
     def test_a_store_without_open_runs_of_the_kind(self):
         code, out, err = self.check_variant("good", "--kind", "nothing")
