@@ -5,7 +5,7 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-set(parts pawl_base pawl_replay pawl_store pawl_sqlite pawl_engine pawl_sdk)
+set(parts pawl_base pawl_replay pawl_format pawl_store pawl_sqlite pawl_engine pawl_sdk)
 set(objects)
 foreach(part IN LISTS parts)
   list(APPEND objects $<TARGET_OBJECTS:${part}>)

@@ -108,6 +108,17 @@ std::string encode_result(std::string_view name, F& function, Activity& activity
   }
 }
 
+template <class R>
+Sample sample_of() {
+  if constexpr (std::is_void_v<R>) {
+    return {[] { return std::string("null"); }, true};
+  } else if constexpr (Encodable<R> && std::is_default_constructible_v<R>) {
+    return {[] { return encode(R{}, [] { return std::string("sample"); }); }, false};
+  } else {
+    return {};
+  }
+}
+
 template <class T>
 struct IsWorkflow : std::false_type {};
 template <class T>
@@ -208,6 +219,7 @@ class Context {
     detail::Request request = request_for("run", StepKind::kOperation, name.at, options.step_key);
     request.name = name.text;
     request.payload = kHasInput ? &input : nullptr;
+    request.sample = detail::sample_of<Result>();
     const detail::Opened opened = detail::open(run_, request);
     if (opened.must_execute) {
       struct Call {
@@ -252,6 +264,7 @@ class Context {
     detail::Request request =
         request_for("transact", StepKind::kOperation, name.at, options.step_key);
     request.name = name.text;
+    request.sample = detail::sample_of<Result>();
     const detail::Opened opened = detail::open(run_, request);
     if (opened.must_execute) {
       auto call = std::make_shared<std::decay_t<F>>(std::forward<F>(function));
@@ -287,6 +300,7 @@ class Context {
     detail::Request request = request_for("timer", StepKind::kTimer, at, options.step_key);
     request.name = options.id;
     request.duration = duration;
+    request.sample = detail::sample_of<void>();
     return Future<void>(run_, detail::open(run_, request).future, is_shielded_);
   }
   // The time of the last thing that this run has seen.
@@ -300,6 +314,7 @@ class Context {
     detail::Request request = request_for("signal", StepKind::kSignal, name.at, options.step_key);
     request.name = name.text;
     request.duration = options.timeout;
+    request.sample = detail::sample_of<T>();
     return Future<T>(run_, detail::open(run_, request).future, is_shielded_);
   }
   // A signal that nobody has taken is there.
@@ -327,6 +342,7 @@ class Context {
     detail::Request request = request_for("promise", StepKind::kPromise, name.at, options.step_key);
     request.name = name.text;
     request.duration = options.timeout;
+    request.sample = detail::sample_of<T>();
     return PromiseFuture<T>(run_, detail::open(run_, request).future, is_shielded_,
                             std::string(name.text));
   }
@@ -359,6 +375,7 @@ class Context {
         request_for("send", StepKind::kOperation, run_id.at, options.step_key);
     request.name = name;
     request.payload = &payload;
+    request.sample = detail::sample_of<void>();
     const detail::Opened opened = detail::open(run_, request);
     if (opened.must_execute) {
       detail::send(run_, opened.future, std::string(run_id.text), std::string(signal), payload,
@@ -570,6 +587,7 @@ class Context {
     request.name = type.text;
     request.payload = payload;
     request.extra = detail::task_extra(options);
+    request.sample = detail::sample_of<R>();
     return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
   }
 
@@ -582,6 +600,7 @@ class Context {
     request.child_kind = kind.text;
     request.payload = payload;
     request.extra = detail::child_extra(options);
+    request.sample = detail::sample_of<R>();
     return Future<R>(run_, detail::open(run_, request).future, is_shielded_);
   }
 
@@ -652,7 +671,7 @@ Workflow<detail::BranchResult<F>> Context::run_body(Context inner, F body) {
   } catch (...) {
     error = std::current_exception();
   }
-  detail::close_branch(inner.run_, inner.branch_);
+  detail::close_branch(inner.run_, inner.branch_, error);
   if (error) {
     std::rethrow_exception(error);
   }

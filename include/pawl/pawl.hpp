@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pawl/activity.hpp"  // IWYU pragma: export
+#include "pawl/check.hpp"     // IWYU pragma: export
 #include "pawl/codec.hpp"     // IWYU pragma: export
 #include "pawl/context.hpp"   // IWYU pragma: export
 #include "pawl/engine.hpp"    // IWYU pragma: export

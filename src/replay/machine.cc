@@ -889,6 +889,19 @@ std::vector<FutureId> Machine::first_blocked_on(std::size_t limit) const {
   return futures;
 }
 
+std::string Machine::label_of(FutureId future) const {
+  if (const RecordId record = record_of(future); record != kNoRecord) {
+    return labels_of(log_, log_[record]).to_string();
+  }
+  const auto branch = operation_branches_.find(future);
+  if (branch == operation_branches_.end()) {
+    return "";
+  }
+  const Running& running = running_.at({branch->second, future});
+  return labels_at(log_, branch->second, running.coordinate, CommandKind::kOperation, running.name)
+      .to_string();
+}
+
 std::vector<Location> Machine::waiting() const {
   std::vector<Location> places;
   for (const FutureId future : blocked_on()) {

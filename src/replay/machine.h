@@ -208,6 +208,8 @@ class Machine {
   // How many there are about: one that several awaits wait for counts for each.
   std::size_t blocked_count() const { return awaits_.watch_count(); }
   CommandKind kind_of(FutureId future) const { return futures_[future].kind; }
+  // The labels of its command, recorded or not: "{3} Task(1) charge:2". For people: reads the log.
+  std::string label_of(FutureId future) const;
   // Places of the commands that blocked awaits wait for, in order.
   std::vector<Location> waiting() const;
   // Places of recorded commands that the code did not ask for, in order. Nothing in `strict`.

@@ -107,6 +107,7 @@ Violation report_mismatch(const Log& log, const ReportContext& context, const Mi
   violation.asked = describe_asked(asked);
   violation.source_now = asked.source;
   violation.source_then = log.source(found);
+  violation.found = mismatch.found;
   return violation;
 }
 
@@ -124,6 +125,7 @@ Violation report_leftover(const Log& log, const ReportContext& context, BranchId
                        (name.empty() ? "" : " '" + name + "'");
   violation.recorded = describe_record(log, record);
   violation.asked = "nothing more: the code of branch " + where + " has ended";
+  violation.found = leftover;
   violation.source_then = log.source(record);
   return violation;
 }

@@ -38,6 +38,7 @@ struct Violation {
   std::string definition_then;  // Fingerprints.
   std::string definition_now;
   std::string advice;
+  RecordId found = kNoRecord;  // The recorded entry in question, if there is one.
 
   // All of it, headline first.
   std::string render() const;

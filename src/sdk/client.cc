@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/thread_environment.h"
+#include "sdk/check_answer.h"
 #include "sdk/codec_store.h"
 #include "sdk/error_lines.h"
 #include "sdk/event.h"
@@ -588,6 +590,17 @@ std::shared_ptr<engine::Environment> threads_for(const EngineOptions& options) {
   return engine::make_thread_environment(threads);
 }
 
+// A program that does not answer must not work on the store instead.
+const Registry& check_not_asked(const Registry& registry) {
+  const char* variable = std::getenv(detail::kCheckVariable);
+  if (variable != nullptr && *variable != '\0') {
+    throw UsageError(
+        "`pawl check` has started this program, but it makes an engine before it calls "
+        "pawl::answer_check(registry): call that first in main, when the registry is filled");
+  }
+  return registry;
+}
+
 std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& options) {
   auto settings = std::make_shared<detail::Settings>();
   settings->payload_bytes_max = options.payload_bytes_max;
@@ -597,7 +610,8 @@ std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& option
 }  // namespace
 
 Engine::Engine(std::string_view url, const Registry& registry, const EngineOptions& options)
-    : client_(std::make_shared<detail::Client>(threads_for(options), registry, options)) {
+    : client_(std::make_shared<detail::Client>(threads_for(options), check_not_asked(registry),
+                                               options)) {
   client_->open(detail::open_store(url, options), {settings_for(options), false, {}});
 }
 

@@ -216,7 +216,10 @@ Opened open(const RunRef& ref, const Request& request) {
     throw UsageError("child: the kind must not be empty");
   }
   const std::string& source = short_source(request.at);
-  auto opened = run.machine().open(command_for(request, source));
+  const replay::CommandRequest command = command_for(request, source);
+  CodeProbe* probe = run.settings().probe;
+  auto opened =
+      probe == nullptr ? run.machine().open(command) : probe->open(run.machine(), command, request);
   if (!opened) {
     Run::raise(call_text(request.call, request.name), opened.error());
   }
@@ -406,10 +409,32 @@ void make_ready(const RunRef& ref, std::coroutine_handle<> waiting) {
 // What ends a branch or a loop also works when the run is to recur: the code is on its way out.
 namespace {
 Run& leaving(const RunRef& ref) { return *ref.get(); }
+
+std::optional<engine::Failure> failure_of(const std::exception_ptr& error) {
+  if (!error) {
+    return std::nullopt;
+  }
+  try {
+    std::rethrow_exception(error);
+  } catch (...) {
+    return current_failure();
+  }
+}
+
+void end_iteration(Run& run, BranchId loop) {
+  if (CodeProbe* probe = run.settings().probe; probe != nullptr) {
+    Run::check("loop", probe->before_iteration_end(run.machine(), loop));
+  }
+}
 }  // namespace
 
-void close_branch(const RunRef& ref, BranchId branch) {
-  Run::check("branch", leaving(ref).machine().close_branch(branch));
+void close_branch(const RunRef& ref, BranchId branch, const std::exception_ptr& error) {
+  Run& run = leaving(ref);
+  if (CodeProbe* probe = run.settings().probe; probe != nullptr) {
+    const std::optional<engine::Failure> failure = failure_of(error);
+    Run::check("branch", probe->before_end(run.machine(), branch, failure ? &*failure : nullptr));
+  }
+  Run::check("branch", run.machine().close_branch(branch));
 }
 
 LoopStart loop_start(const RunRef& ref, BranchId loop) {
@@ -419,17 +444,24 @@ LoopStart loop_start(const RunRef& ref, BranchId loop) {
 }
 
 BranchId enter_iteration(const RunRef& ref, BranchId loop) {
-  return Run::check("loop", Run::current(ref, "loop").machine().enter_iteration(loop));
+  Run& run = Run::current(ref, "loop");
+  const BranchId iteration = Run::check("loop", run.machine().enter_iteration(loop));
+  if (CodeProbe* probe = run.settings().probe; probe != nullptr) {
+    probe->entered(loop, iteration);
+  }
+  return iteration;
 }
 
 FutureId continue_loop(const RunRef& ref, BranchId loop, std::string_view state) {
   Run& run = Run::current(ref, "loop");
+  end_iteration(run, loop);
   return Run::check("loop", run.machine().continue_loop(loop, state));
 }
 
 FutureId end_loop(const RunRef& ref, BranchId loop, std::string_view state,
                   std::string_view result) {
   Run& run = Run::current(ref, "loop");
+  end_iteration(run, loop);
   return Run::check("loop", run.machine().end_loop(loop, state, result));
 }
 
@@ -439,8 +471,11 @@ void abandon_loop(const RunRef& ref, BranchId loop) {
 
 void removed(const RunRef& ref, const Request& request) {
   const std::string& source = short_source(request.at);
-  Run::check("removed",
-             Run::current(ref, "removed").machine().removed(command_for(request, source)));
+  Run& run = Run::current(ref, "removed");
+  const replay::CommandRequest command = command_for(request, source);
+  CodeProbe* probe = run.settings().probe;
+  Run::check("removed", probe == nullptr ? run.machine().removed(command)
+                                         : probe->removed(run.machine(), command, request));
 }
 
 std::uint32_t check_version(const RunRef& ref, BranchId branch, std::uint32_t latest,

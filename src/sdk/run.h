@@ -21,11 +21,30 @@
 
 namespace pawl::detail {
 
+// Stands between the code of a run and its machine, for checks: sees what the code asks for, and
+// may change it.
+class CodeProbe {
+ public:
+  virtual ~CodeProbe() = default;
+  virtual Result<replay::Opened> open(replay::Machine& machine,
+                                      const replay::CommandRequest& command,
+                                      const Request& request) = 0;
+  virtual Result<void> removed(replay::Machine& machine, const replay::CommandRequest& command,
+                               const Request& request) = 0;
+  virtual void entered(replay::BranchId loop, replay::BranchId iteration) = 0;
+  // The code of a branch, or of the loop's present iteration, is about to end. `failure` is what
+  // has left it, or null.
+  virtual Result<void> before_end(replay::Machine& machine, replay::BranchId branch,
+                                  const engine::Failure* failure) = 0;
+  virtual Result<void> before_iteration_end(replay::Machine& machine, replay::BranchId loop) = 0;
+};
+
 // What all runs of an engine share.
 struct Settings {
   std::size_t payload_bytes_max = std::size_t{64} << 20U;
   // Test kit: functions to be called instead of operations of these names.
   std::map<std::string, ActivityFunction, std::less<>> fakes;
+  CodeProbe* probe = nullptr;  // Checks.
 };
 
 // Thrown by recur(). Not an exception of the standard library's, so that ordinary handlers let it

@@ -2,15 +2,14 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "engine/program.h"
 #include "pawl/errors.hpp"
 #include "pawl/testing.hpp"
 #include "replay/machine.h"
+#include "sdk/check.h"
 #include "sdk/event.h"
-#include "sdk/program.h"
 
 namespace pawl::testing {
 
@@ -365,23 +364,6 @@ History HistoryBuilder::build() const {
 
 namespace {
 
-// Executes nothing: what was under way still is.
-class CheckHost final : public engine::RunHost {
- public:
-  CheckHost(replay::Machine* machine, std::string kind, const Uuid& run_id) {
-    machine_ = machine;
-    id_ = "check";
-    kind_ = std::move(kind);
-    uuid_ = run_id;
-  }
-  void execute(replay::FutureId /*operation*/, engine::ActivityBody /*body*/,
-               engine::RetryPolicy /*retry*/, std::int64_t /*timeout_ms*/) override {}
-  void transact(replay::FutureId /*operation*/, TransactBody /*body*/,
-                engine::RetryPolicy /*retry*/) override {}
-  void send(replay::FutureId /*operation*/, std::string /*run_id*/, std::string /*signal*/,
-            std::string /*payload*/, std::string /*extra*/, std::string /*dedupe*/) override {}
-};
-
 std::string end_name(replay::EntryKind kind) {
   switch (kind) {
     case replay::EntryKind::kWorkflowCompleted:
@@ -395,25 +377,6 @@ std::string end_name(replay::EntryKind kind) {
   }
 }
 
-// Delivers all there is. How the program ended, if it did.
-std::optional<engine::ProgramEnd> drive(replay::Machine& machine, engine::Program& program) {
-  program.start();
-  while (!machine.violation()) {
-    if (std::optional<engine::ProgramEnd> end = program.end()) {
-      return end;
-    }
-    const auto delivery = machine.next_delivery();
-    if (!delivery || !*delivery) {
-      return std::nullopt;
-    }
-    const std::vector<replay::AwaitId> woken = machine.woken();
-    for (const replay::AwaitId await : woken) {
-      program.resume(await);
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 CheckResult check(const pawl::detail::WorkflowEntry& workflow, std::string_view input,
@@ -425,43 +388,37 @@ CheckResult check(const pawl::detail::WorkflowEntry& workflow, std::string_view 
       throw UsageError("history: " + loaded.error().message);
     }
   }
-  const engine::Definition definition =
-      pawl::detail::make_definition(workflow, std::make_shared<const pawl::detail::Settings>());
-  replay::RunInfo info;
-  info.run_id = history.entries()->run_id;
-  info.started_at_ms = history.entries()->started_ms;
-  info.matching = definition.matching;
-  info.definition_now = definition.fingerprint;
-  auto machine = replay::Machine::create(std::move(info), std::move(log));
-  if (!machine) {
-    throw UsageError("history: " + machine.error().message);
+  pawl::detail::Subject subject;
+  subject.uuid = history.entries()->run_id;
+  subject.started_ms = history.entries()->started_ms;
+  auto created = pawl::detail::Rehearsal::create(workflow, subject, std::move(log), input,
+                                                 pawl::detail::Settings().payload_bytes_max);
+  if (!created) {
+    throw UsageError("history: " + created.error().message);
   }
-  CheckHost host(machine->get(), definition.kind, history.entries()->run_id);
-  const std::unique_ptr<engine::Program> program = definition.create(host, input);
+  pawl::detail::Rehearsal& rehearsal = **created;
+  rehearsal.run();
   CheckResult result;
-  if (const auto end = drive(**machine, *program)) {
-    const Result<void> finished = (*machine)->finish(end->kind, end->payload);
-    if (finished) {
-      result.end = end_name(end->kind);
-      result.payload = end->payload;
-    }
-  }
-  if (const auto& violation = (*machine)->violation()) {
+  if (const auto& violation = rehearsal.violation()) {
     result.violation = violation->render();
     return result;
   }
+  if (const auto& end = rehearsal.end()) {
+    result.end = end_name(end->kind);
+    result.payload = end->payload;
+  }
   result.agrees = true;
   if (result.end.empty()) {
-    for (const replay::Location& place : (*machine)->waiting()) {
+    for (const replay::Location& place : rehearsal.machine().waiting()) {
       result.waiting.push_back(place.to_string());
     }
   }
-  const replay::Batch batch = (*machine)->take_new();
+  const replay::Batch batch = rehearsal.machine().take_new();
   detail::Entries added = *history.entries();
   const std::size_t before = added.all.size();
   for (replay::RecordId id = batch.first; id < batch.last; ++id) {
     replay::Log::EntryTexts texts;
-    added.add((*machine)->log().entry(id, texts));
+    added.add(rehearsal.machine().log().entry(id, texts));
   }
   std::vector<std::string> lines = detail::lines_of(added);
   result.added.assign(lines.begin() + static_cast<std::ptrdiff_t>(before), lines.end());

@@ -5,6 +5,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <source_location>
@@ -89,6 +90,12 @@ struct Name {
   std::source_location at;
 };
 
+// For checks: a result that the step might come to, encoded. Null: none can be made up.
+struct Sample {
+  std::string (*make)() = nullptr;
+  bool is_nothing = false;  // It has no value, so there is only this one.
+};
+
 // A command, borrowed for the call.
 struct Request {
   std::string_view call;  // "run", for messages.
@@ -105,6 +112,7 @@ struct Request {
   Millis duration = Millis::zero();
   std::uint32_t checkpoint_every = 1;
   std::string extra = {};
+  Sample sample = {};
 };
 
 struct Opened {
@@ -169,7 +177,8 @@ void make_ready(const RunRef& run, std::coroutine_handle<> waiting);
 
 // --- Structure ---
 
-void close_branch(const RunRef& run, BranchId branch);
+// `error` is what has left its code, if anything has.
+void close_branch(const RunRef& run, BranchId branch, const std::exception_ptr& error);
 struct LoopStart {
   std::string state;
   bool is_done = false;
