@@ -2948,6 +2948,10 @@ TEST_P(CatalogTest, TheNewestComeFirstAlsoWhenTheClockWasPutBack) {
   EXPECT_THAT(list(filter), ElementsAre("e", "b"));
   filter.created_from_ms = 5000;
   EXPECT_THAT(list(filter), IsEmpty());
+  // A place before all that is wanted.
+  filter = {};
+  filter.created_from_ms = 2000;
+  EXPECT_THAT(value(store_.catalog().list_runs(filter, {1000, kNever}, 5)).rows, IsEmpty());
 }
 
 TEST_P(CatalogTest, AllOfAFilterHolds) {

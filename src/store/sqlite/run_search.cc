@@ -326,7 +326,8 @@ Result<void> RunSearch::refill(Stream& stream, const RunFilter& filter) {
       query.text(stream.name).text(stream.value);
     }
   };
-  if (stream.behind.key > 0 && stream.behind.created_ms < kNever) {
+  if (stream.behind.key > 0 && stream.behind.created_ms >= filter.created_from_ms &&
+      stream.behind.created_ms < kNever) {
     Query query(way == Way::kKind  ? kind_same_time_
                 : way == Way::kTag ? tag_same_time_
                                    : paused_same_time_);
