@@ -260,7 +260,8 @@ void Tree::print_head() {
   if (row.number != 1) {
     text_ += ", number " + std::to_string(row.number) + " of this id";
   }
-  text_ += ", started " + moment_text(row.created_ms) + "\n";
+  text_ += ", started " + moment_text(row.created_ms, Zone::kUtc) + " " +
+           zone_text(row.created_ms, Zone::kUtc) + "\n";
   text_ += "input " + shown(history_.input) + "\n";
   std::string_view reason = history_.reason;
   while (!reason.empty()) {

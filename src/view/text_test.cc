@@ -1,5 +1,8 @@
 #include "view/text.h"
 
+#include <cstdlib>
+#include <ctime>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -23,13 +26,59 @@ TEST(DurationText, HasTwoUnitsAtMost) {
   EXPECT_EQ(duration_text(std::int64_t{1000} * 86'400'000 + 7'200'000), "1000 d 02 h");
 }
 
-TEST(MomentText, IsADateInUtc) {
-  EXPECT_EQ(moment_text(0), "1970-01-01 00:00:00.000 UTC");
-  EXPECT_EQ(moment_text(-1), "1969-12-31 23:59:59.999 UTC");
+TEST(MomentText, IsADate) {
+  EXPECT_EQ(moment_text(0, Zone::kUtc), "1970-01-01 00:00:00.000");
+  EXPECT_EQ(moment_text(-1, Zone::kUtc), "1969-12-31 23:59:59.999");
   // `date -u -d @951826154`
-  EXPECT_EQ(moment_text(951'826'154'005), "2000-02-29 12:09:14.005 UTC");
+  EXPECT_EQ(moment_text(951'826'154'005, Zone::kUtc), "2000-02-29 12:09:14.005");
   // `date -u -d @1794859838`
-  EXPECT_EQ(moment_text(1'794'859'838'123), "2026-11-16 20:10:38.123 UTC");
+  EXPECT_EQ(moment_text(1'794'859'838'123, Zone::kUtc), "2026-11-16 20:10:38.123");
+  EXPECT_EQ(zone_text(0, Zone::kUtc), "UTC");
+}
+
+// The environment's zone, for the time of a test.
+class LocalZone {
+ public:
+  explicit LocalZone(const char* name) {
+    if (const char* before = std::getenv("TZ"); before != nullptr) {
+      before_ = before;
+    }
+    ::setenv("TZ", name, 1);
+    ::tzset();
+  }
+  ~LocalZone() {
+    if (before_) {
+      ::setenv("TZ", before_->c_str(), 1);
+    } else {
+      ::unsetenv("TZ");
+    }
+    ::tzset();
+  }
+  LocalZone(const LocalZone&) = delete;
+  LocalZone& operator=(const LocalZone&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST(MomentText, LocalTimeIsThatOfTheMoment) {
+  const LocalZone zone("CET-1CEST,M3.5.0,M10.5.0/3");
+  EXPECT_EQ(moment_text(1'794'859'838'123, Zone::kLocal), "2026-11-16 21:10:38.123");
+  EXPECT_EQ(zone_text(1'794'859'838'123, Zone::kLocal), "+01:00 (CET)");
+  EXPECT_EQ(moment_text(1'782'000'000'000, Zone::kLocal), "2026-06-21 02:00:00.000");
+  EXPECT_EQ(zone_text(1'782'000'000'000, Zone::kLocal), "+02:00 (CEST)");
+  EXPECT_EQ(zone_text(1'782'000'000'000, Zone::kUtc), "UTC");
+}
+
+TEST(MomentText, ZonesMayHaveNoNameAndLieInTheWest) {
+  const LocalZone zone("<-0330>3:30");
+  EXPECT_EQ(moment_text(0, Zone::kLocal), "1969-12-31 20:30:00.000");
+  EXPECT_EQ(zone_text(0, Zone::kLocal), "-03:30");
+}
+
+TEST(MomentText, HasNoLimits) {
+  EXPECT_EQ(moment_text(0x7fffffffffffffff, Zone::kLocal).substr(0, 9), "292278994");
+  EXPECT_NE(moment_text(-0x7fffffffffffffff, Zone::kLocal), "");
 }
 
 TEST(LineText, ShowsNoControlCharacters) {
@@ -39,10 +88,45 @@ TEST(LineText, ShowsNoControlCharacters) {
   EXPECT_EQ(line_text("\xff\xe6\xa2", 100), "\\xff\\xe6\\xa2");
 }
 
+TEST(LineText, WhatTurnsOrHidesTextIsEscaped) {
+  EXPECT_EQ(line_text("a\u202eb\u2066c\u200fd", 100), "a\\u202eb\\u2066c\\u200fd");
+  EXPECT_EQ(line_text("\u2028\u2029\ufeff\u200b", 100), "\\u2028\\u2029\\ufeff\\u200b");
+  EXPECT_EQ(line_text("\U000e0041", 100), "\\U000e0041");
+  EXPECT_EQ(line_text("שלום مرحبا 👩\u200d🚀", 100), "שלום مرحبا 👩\u200d🚀");
+  EXPECT_EQ(line_text("\xed\xa0\x80\xc0\x8a\xf4\x90\x80\x80", 100),
+            "\\xed\\xa0\\x80\\xc0\\x8a\\xf4\\x90\\x80\\x80");
+}
+
 TEST(LineText, IsCutBetweenCharacters) {
   EXPECT_EQ(line_text("Äpfel", 5), "Äpfel");
   EXPECT_EQ(line_text("Äpfel", 4), "Äpfe…");
   EXPECT_EQ(line_text("梨梨", 1), "梨…");
+}
+
+TEST(ShellText, IsReadBackByAShell) {
+  EXPECT_EQ(shell_text("order-17"), "order-17");
+  EXPECT_EQ(shell_text(""), "''");
+  EXPECT_EQ(shell_text("two words"), "'two words'");
+  EXPECT_EQ(shell_text("it's \\ $HOME"), "'it'\\''s \\ $HOME'");
+  EXPECT_EQ(shell_text("a\n\x1b's\\"), "$'a\\n\\x1b\\'s\\\\'");
+  EXPECT_EQ(shell_text("梨\u202e\xff"), "$'梨\\u202e\\xff'");
+}
+
+TEST(CountText, HasGroups) {
+  EXPECT_EQ(count_text(1, "line", "lines"), "1 line");
+  EXPECT_EQ(count_text(999, "line", "lines"), "999 lines");
+  EXPECT_EQ(count_text(1'000, "line", "lines"), "1,000 lines");
+  EXPECT_EQ(count_text(1'234'567, "line", "lines"), "1,234,567 lines");
+}
+
+TEST(Columns, AreThoseOfATerminal) {
+  EXPECT_EQ(columns_of("Äpfel"), 5U);
+  EXPECT_EQ(columns_of("梨😀"), 4U);
+  EXPECT_EQ(columns_of("e\u0301"), 1U);
+  EXPECT_EQ(cut_to_columns("Äpfel", 5), "Äpfel");
+  EXPECT_EQ(cut_to_columns("Äpfel", 4), "Äpf…");
+  EXPECT_EQ(cut_to_columns("梨梨梨", 4), "梨…");
+  EXPECT_EQ(cut_to_columns("梨梨梨", 0), "");
 }
 
 TEST(PayloadText, SaysWhatItIs) {
