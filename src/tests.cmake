@@ -25,7 +25,7 @@ pawl_test(format_test SOURCES format/log_json_test.cc LIBS pawl_format LABELS as
 
 pawl_test(
   view_test
-  SOURCES view/history_test.cc view/line_test.cc view/text_test.cc
+  SOURCES view/entry_lines_test.cc view/history_test.cc view/line_test.cc view/text_test.cc
   LIBS pawl_view pawl_format
   LABELS asan)
 

@@ -29,6 +29,11 @@ Line& Line::add_right(std::string_view text, std::size_t columns, Style style) {
   return add(std::string(columns - taken, ' ')).add(text, style);
 }
 
+Line& Line::append(const Line& other) {
+  pieces_.insert(pieces_.end(), other.pieces_.begin(), other.pieces_.end());
+  return *this;
+}
+
 std::string Line::print(std::size_t columns_max, bool in_color) const {
   std::size_t excess = 0;
   if (columns_max > 0) {

@@ -20,6 +20,7 @@ class Line {
   Line& add_value(std::string_view text, Style style = Style::kPlain);
   // At the right end of this many columns, of which one at least stays blank before it.
   Line& add_right(std::string_view text, std::size_t columns, Style style = Style::kPlain);
+  Line& append(const Line& other);
 
   bool empty() const { return pieces_.empty(); }
   // Without a line break. `columns_max` 0: as long as it is.

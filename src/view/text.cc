@@ -169,10 +169,10 @@ struct Offset {
   std::string name;
 };
 
-Offset offset_of(std::int64_t ms_since_1970, Zone zone) {
+Offset offset_of(std::int64_t ms_since_1970, bool in_utc) {
   const auto seconds = static_cast<std::time_t>(ms_since_1970 / kSecond);
   std::tm local{};
-  if (zone == Zone::kUtc || ::localtime_r(&seconds, &local) == nullptr) {
+  if (in_utc || ::localtime_r(&seconds, &local) == nullptr) {
     return {0, "UTC"};
   }
   return {local.tm_gmtoff, local.tm_zone == nullptr ? "" : local.tm_zone};
@@ -216,9 +216,9 @@ std::string duration_text(std::int64_t ms) {
                    : two_units(ms, kDay, "d", kHour, "h");
 }
 
-std::string moment_text(std::int64_t ms_since_1970, Zone zone) {
+std::string moment_text(std::int64_t ms_since_1970, bool in_utc) {
   const Moment moment =
-      moment_in_utc(add_ms(ms_since_1970, offset_of(ms_since_1970, zone).seconds * kSecond));
+      moment_in_utc(add_ms(ms_since_1970, offset_of(ms_since_1970, in_utc).seconds * kSecond));
   const std::int64_t rest = moment.ms_of_day;
   std::array<char, 96> text{};
   std::snprintf(text.data(), text.size(), "%04lld-%02lld-%02lld %02lld:%02lld:%02lld.%03lld",
@@ -230,8 +230,8 @@ std::string moment_text(std::int64_t ms_since_1970, Zone zone) {
   return text.data();
 }
 
-std::string zone_text(std::int64_t ms_since_1970, Zone zone) {
-  const Offset offset = offset_of(ms_since_1970, zone);
+std::string zone_text(std::int64_t ms_since_1970, bool in_utc) {
+  const Offset offset = offset_of(ms_since_1970, in_utc);
   const bool is_named =
       !offset.name.empty() && std::isalpha(static_cast<unsigned char>(offset.name[0]));
   if (offset.seconds == 0) {

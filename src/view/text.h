@@ -15,11 +15,11 @@ std::size_t utf8_length(std::string_view text);
 // "12 ms", "1.25 s", "3 min 05 s", "2 h 00 min", "9 d 03 h". Less than nothing is "0 ms".
 std::string duration_text(std::int64_t ms);
 
-enum class Zone : std::uint8_t { kLocal, kUtc };
-// "2026-11-16 20:10:38.123". Which zone that is in has to be said once: zone_text().
-std::string moment_text(std::int64_t ms_since_1970, Zone zone);
+// "2026-11-16 20:10:38.123", in local time or in UTC. Which of them has to be said once:
+// zone_text().
+std::string moment_text(std::int64_t ms_since_1970, bool in_utc);
 // The zone at that moment: "UTC", "+01:00 (CET)".
-std::string zone_text(std::int64_t ms_since_1970, Zone zone);
+std::string zone_text(std::int64_t ms_since_1970, bool in_utc);
 
 // Control characters escaped, and cut to about `chars_max` characters.
 std::string line_text(std::string_view text, std::size_t chars_max);
