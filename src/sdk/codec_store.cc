@@ -322,6 +322,7 @@ class CodecStore final : public store::Store {
     PAWL_TRY(decoder_.tasks(rows));
     return rows;
   }
+  store::Catalog& catalog() override { return inner_->catalog(); }
   void watch(std::function<void()> on_change) override { inner_->watch(std::move(on_change)); }
 
  private:

@@ -83,6 +83,7 @@ struct RunRow {
   std::string waiting_for;               // kWaiting: e.g. "signal approved".
   std::string definition;
   bool is_approved = false;  // A person let it go on under another definition.
+  bool is_paused = false;    // A person holds it where it is: nobody claims it.
   std::int64_t created_ms = 0;
   std::int64_t changed_ms = 0;  // When the status last changed.
   std::int64_t wake_ms = kNever;

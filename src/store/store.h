@@ -27,7 +27,9 @@
 
 #include "base/result.h"
 #include "replay/entry.h"
+#include "store/catalog.h"
 #include "store/rows.h"
+#include "store/run_image.h"
 
 namespace pawl::store {
 
@@ -191,7 +193,8 @@ struct CommitTurn {
 
   bool committed = false;  // False: the lease is lost. Drop the run, do no more.
   bool released = false;
-  std::optional<Error> refused;          // What `inside` returned; nothing of the turn was written.
+  bool is_paused = false;        // Somebody wants the run to be given back as soon as that can be.
+  std::optional<Error> refused;  // What `inside` returned; nothing of the turn was written.
   std::vector<ArrivalKey> arrival_keys;  // Of `arrivals`, in order.
   // What else the turn put into the run's own inbox: cancelled tasks, children that could not be
   // started.
@@ -293,15 +296,72 @@ struct Heartbeat {
   bool known = false;  // False: it was declared dead; it holds nothing any more.
 };
 
-using Op = std::variant<StartRun, Claim, ClaimDue, CommitTurn, Send, Terminate, Resume, TakeTasks,
-                        ChangeTask, Heartbeat, ClaimStuck>;
+// Holds an open run where it is, or lets it go on. What reaches a paused run waits in its inbox,
+// and its tasks go on; but nobody claims it. Whoever holds it is told by its next commit, which
+// gives the run back.
+struct Pause {
+  std::string run_id;
+  RunKey run = 0;  // If not 0, instead of run_id.
+  bool is_paused = true;
+  std::int64_t now_ms = 0;
 
-// --- Filters of the reads -----------------------------------------------------------------------
+  SendOutcome outcome{};  // kSent, kNoRun, kClosed.
+  RunKey target = 0;
+  bool changed = false;  // False: it was so before.
+  WorkerKey owner = 0;   // Who holds it.
+};
+
+// What a run waits for to be tried again is tried now: tasks, operations and compensations whose
+// next attempt is due later.
+struct Hurry {
+  std::string run_id;
+  RunKey run = 0;  // If not 0, instead of run_id.
+  std::int64_t now_ms = 0;
+
+  SendOutcome outcome{};  // kSent, kNoRun, kClosed.
+  RunKey target = 0;
+  std::int64_t attempts = 0;  // How many are due earlier now.
+};
+
+// Removes a closed run with all that is stored of it.
+struct DeleteRun {
+  enum class Outcome : std::uint8_t {
+    kDeleted,
+    kNoRun,
+    kOpen,    // It has not ended.
+    kNeeded,  // Its parent or a child is open.
+  };
+  RunKey run = 0;
+
+  Outcome outcome{};
+};
+
+// Puts a run as it was elsewhere, or in another form. An open one is claimed at once by whoever
+// has its kind, unless it is paused or blocked. Tasks that somebody executed there are ready here.
+struct CreateRun {
+  RunImage image;
+  // In order of seq. Views borrowed until the batch is done; `texts` is what they may point into.
+  // What loops have forgotten is not carried: replay does not read it.
+  std::vector<replay::Entry> entries;
+  std::shared_ptr<void> texts;
+  bool as_next = false;  // Gets the next number, if the id has closed runs. False: kExists then.
+  std::int64_t now_ms = 0;
+
+  enum class Outcome : std::uint8_t { kCreated, kExists };
+  Outcome outcome{};
+  RunRow row;  // The new run, or the one that is in the way.
+};
+
+using Op = std::variant<StartRun, Claim, ClaimDue, CommitTurn, Send, Terminate, Resume, TakeTasks,
+                        ChangeTask, Heartbeat, ClaimStuck, Pause, Hurry, DeleteRun, CreateRun>;
 
 struct WorkerInfo {
   std::string name;  // For people: host and pid, mostly.
   std::int64_t expires_ms = 0;
   std::int64_t now_ms = 0;
+  // What it can do, for people who wonder who could serve a run: a JSON object with `kinds` (of
+  // workflows, each with the fingerprint of its definition), `activities` and `queues`.
+  std::string serves = {};
 };
 
 class Store {
@@ -361,6 +421,9 @@ class Store {
   // Tasks whose `due_ms` has come, in any state, oldest first; `next_due` is when the next ones do.
   virtual Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                                  std::int64_t* next_due) = 0;
+
+  // For people and their tools; as long-lived as the store.
+  virtual Catalog& catalog() = 0;
 
   // --- Changes by others ---
   // `on_change` is called from any thread, soon after another Store has committed something that

@@ -112,6 +112,7 @@ class FaultyStore final : public store::Store {
                                                 std::int64_t* next_due) override {
     return inner_->due_tasks(now_ms, limit, next_due);
   }
+  store::Catalog& catalog() override { return inner_->catalog(); }
   void watch(std::function<void()> on_change) override { inner_->watch(std::move(on_change)); }
 
  private:

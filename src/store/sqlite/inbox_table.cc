@@ -1,5 +1,6 @@
 #include "store/sqlite/inbox_table.h"
 
+#include <set>
 #include <utility>
 
 #define PAWL_ARRIVAL_COLUMNS "kind, due, id, location, name, number, extra, payload"
@@ -51,6 +52,11 @@ InboxTable::InboxTable(Connection& connection, std::int64_t ns)
                                   ") SELECT 0, ns, ?, " PAWL_ARRIVAL_COLUMNS
                                   " FROM pawl_inbox WHERE ns = ? AND run = ? AND kind IN (?, ?) "
                                   "ORDER BY key"),
+      hurry_(connection,
+             "UPDATE pawl_inbox SET due = ?1 WHERE ns = ?2 AND run = ?3 AND kind = ?4 AND due > "
+             "?1"),
+      read_kept_(connection,
+                 "SELECT key FROM pawl_inbox WHERE ns = ? AND run = ? AND kept = 1 ORDER BY key"),
       first_due_(connection,
                  "SELECT min(due) FROM pawl_inbox WHERE ns = ? AND run = ? AND kept = 0"),
       read_(connection, "SELECT " PAWL_INBOX_COLUMNS
@@ -79,6 +85,37 @@ Result<ArrivalKey> InboxTable::put(RunKey run, const NewArrival& arrival) {
       .payload(arrival.has_payload, arrival.payload);
   PAWL_TRY(query.run());
   return connection_.last_rowid();
+}
+
+Result<void> InboxTable::put_stored(RunKey run, const StoredArrival& arrival) {
+  PAWL_TRY_ASSIGN(const ArrivalKey key, put(run, arrival));
+  return arrival.is_kept ? keep(run, key) : Result<void>();
+}
+
+Result<std::int64_t> InboxTable::hurry(RunKey run, std::int64_t now_ms) {
+  Query query(hurry_);
+  query.integer(now_ms).integer(ns_).integer(run).integer(kRetryOperation);
+  PAWL_TRY(query.run());
+  return connection_.changes();
+}
+
+Result<std::vector<StoredArrival>> InboxTable::read_stored(RunKey run) {
+  PAWL_TRY_ASSIGN(std::vector<Arrival> arrivals, read(run));
+  std::set<ArrivalKey> kept;
+  Query query(read_kept_);
+  query.integer(ns_).integer(run);
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      break;
+    }
+    kept.insert(query.as_integer(0));
+  }
+  std::vector<StoredArrival> stored;
+  for (Arrival& arrival : arrivals) {
+    stored.push_back({std::move(arrival), kept.contains(arrival.key)});
+  }
+  return stored;
 }
 
 Result<void> InboxTable::consume(RunKey run, ArrivalKey key) {

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "store/rows.h"
+#include "store/run_image.h"
 #include "store/sqlite/connection.h"
 
 namespace pawl::store {
@@ -17,6 +18,9 @@ class InboxTable {
 
   Result<ArrivalKey> put(RunKey run, const NewArrival& arrival);
   Result<void> consume(RunKey run, ArrivalKey key);
+  Result<void> put_stored(RunKey run, const StoredArrival& arrival);
+  // Attempts of operations that are due later are due now. Returns how many.
+  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms);
   // It stays, but is no reason to wake.
   Result<void> keep(RunKey run, ArrivalKey key);
   // By kind and id; SignalTimedOut: by location.
@@ -28,6 +32,8 @@ class InboxTable {
   Result<std::int64_t> first_due(RunKey run);
 
   Result<std::vector<Arrival>> read(RunKey run);
+  // What is kept, too.
+  Result<std::vector<StoredArrival>> read_stored(RunKey run);
   // What is due and not kept.
   Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms);
   // 0: there is none.
@@ -45,6 +51,8 @@ class InboxTable {
   Statement withdraw_by_location_;
   Statement remove_all_;
   Statement copy_free_ones_;
+  Statement hurry_;
+  Statement read_kept_;
   Statement first_due_;
   Statement read_;
   Statement read_due_;

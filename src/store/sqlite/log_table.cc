@@ -61,6 +61,12 @@ LogTable::LogTable(Connection& connection, std::int64_t ns)
       trim_below_(connection,
                   "DELETE FROM pawl_forgotten WHERE ns = ?1 AND run = ?2 AND loop > ?3 AND "
                   "loop < ?3 || ':' AND CAST(substr(loop, length(?3) + 1) AS INTEGER) <= ?4"),
+      add_state_(connection,
+                 "INSERT INTO pawl_kept_state(ns, run, seq, name, value) VALUES(?,?,?,?,?)"),
+      remove_state_(connection,
+                    "DELETE FROM pawl_kept_state WHERE ns = ? AND run = ? AND seq BETWEEN ? AND ?"),
+      remove_log_(connection, "DELETE FROM pawl_log WHERE ns = ? AND run = ?"),
+      remove_forgotten_(connection, "DELETE FROM pawl_forgotten WHERE ns = ? AND run = ?"),
       last_seq_(connection, "SELECT max(seq) FROM pawl_log WHERE ns = ? AND run = ?"),
       read_(connection, "SELECT " PAWL_ENTRY_COLUMNS
                         " FROM pawl_log WHERE ns = ? AND run = ? AND seq >= ? ORDER BY seq"),
@@ -113,7 +119,30 @@ Result<bool> LogTable::append(RunKey run, std::span<const replay::Entry> entries
       first_rowid = connection_.last_rowid();
     }
   }
+  for (const replay::Entry& entry : entries) {
+    if (entry.checkpoint != nullptr) [[unlikely]] {
+      PAWL_TRY(keep_state(run, entry));
+    }
+  }
   return true;
+}
+
+// For those who ask by SQL what the state is: they cannot read a checkpoint.
+Result<void> LogTable::keep_state(RunKey run, const replay::Entry& checkpointed) {
+  for (const replay::StateChange& change : checkpointed.checkpoint->changes) {
+    Query query(add_state_);
+    query.integer(ns_).integer(run).integer(static_cast<std::int64_t>(checkpointed.seq));
+    PAWL_TRY(query.text(change.key)
+                 .payload(change.value.has_value(), change.value ? *change.value : "")
+                 .run());
+  }
+  return {};
+}
+
+Result<void> LogTable::remove_all(RunKey run) {
+  PAWL_TRY(Query(remove_log_).integer(ns_).integer(run).run());
+  PAWL_TRY(Query(remove_forgotten_).integer(ns_).integer(run).run());
+  return Query(remove_state_).integer(ns_).integer(run).integer(0).integer(kNever).run();
 }
 
 Result<void> LogTable::move_away(RunKey run, std::uint64_t first, std::uint64_t last,
@@ -123,6 +152,7 @@ Result<void> LogTable::move_away(RunKey run, std::uint64_t first, std::uint64_t 
   Query copy(copy_to_forgotten_);
   copy.text(loop).integer(iteration).integer(ns_).integer(run).integer(from).integer(to);
   PAWL_TRY(copy.run());
+  PAWL_TRY(Query(remove_state_).integer(ns_).integer(run).integer(from).integer(to).run());
   return Query(remove_range_).integer(ns_).integer(run).integer(from).integer(to).run();
 }
 

@@ -30,6 +30,7 @@ class LogTable {
   // iterations; and drops what this loop moved away kKeptIterations ago.
   Result<void> forget(RunKey run, std::span<const std::uint64_t> seqs, std::string_view loop,
                       std::int64_t iteration);
+  Result<void> remove_all(RunKey run);
   // 0: the log is empty.
   Result<std::uint64_t> last_seq(RunKey run);
 
@@ -41,6 +42,7 @@ class LogTable {
   Result<bool> append_one(RunKey run, const replay::Entry& entry);
   Result<void> move_away(RunKey run, std::uint64_t first, std::uint64_t last, std::string_view loop,
                          std::int64_t iteration);
+  Result<void> keep_state(RunKey run, const replay::Entry& checkpointed);
   Result<void> trim(RunKey run, std::string_view loop, std::int64_t iteration);
   Result<void> visit_rows(Query& query, const Visit& visit);
   Result<void> visit_row(Query& query, const Visit& visit);
@@ -53,6 +55,10 @@ class LogTable {
   Statement remove_range_;
   Statement trim_;
   Statement trim_below_;
+  Statement add_state_;
+  Statement remove_state_;
+  Statement remove_log_;
+  Statement remove_forgotten_;
   Statement last_seq_;
   Statement read_;
   Statement read_last_;

@@ -23,8 +23,9 @@ class ReadOnlyStore : public ReadingStore {
  public:
   // `wal`: what every commit is written to.
   ReadOnlyStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
-                std::string wal)
-      : ReadingStore(std::move(file), ns, std::move(connection)), wal_(std::move(wal)) {}
+                SqliteCatalog::Open open_another, std::string wal)
+      : ReadingStore(std::move(file), ns, std::move(connection), std::move(open_another)),
+        wal_(std::move(wal)) {}
 
   Result<void> apply(std::span<Op> /*ops*/) override { return refused(); }
   Result<WorkerKey> add_worker(const WorkerInfo& /*info*/) override { return refused(); }
@@ -106,7 +107,8 @@ Result<std::unique_ptr<Store>> open_read_only(const SqliteOptions& options) {
                   find_namespace(*connection, schema_steps(), options.name_space));
   const std::string file = sqlite3_db_filename(connection->native(), "main");
   return std::unique_ptr<Store>(std::make_unique<ReadOnlyStore>(
-      OpenedFile(options.path), ns, std::move(connection), file + "-wal"));
+      OpenedFile(options.path), ns, std::move(connection),
+      [options] { return open_to_look(options); }, file + "-wal"));
 }
 
 }  // namespace pawl::store

@@ -14,7 +14,8 @@ Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options) {
   return connection;
 }
 
-ReadingStore::ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection)
+ReadingStore::ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
+                           SqliteCatalog::Open open_another)
     : file_(std::move(file)),
       connection_(std::move(connection)),
       runs_(*connection_, ns),
@@ -22,7 +23,8 @@ ReadingStore::ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Con
       inbox_(*connection_, ns),
       tasks_(*connection_, ns),
       promises_(*connection_, ns),
-      compensations_(*connection_, ns) {}
+      compensations_(*connection_, ns),
+      catalog_(file_, ns, std::move(open_another)) {}
 
 Result<std::optional<RunRow>> ReadingStore::find_run(RunKey run) {
   PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());

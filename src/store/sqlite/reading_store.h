@@ -12,6 +12,7 @@
 #include "store/sqlite/options.h"
 #include "store/sqlite/run_table.h"
 #include "store/sqlite/side_tables.h"
+#include "store/sqlite/sqlite_catalog.h"
 #include "store/sqlite/task_table.h"
 #include "store/store.h"
 
@@ -23,7 +24,9 @@ Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options);
 
 class ReadingStore : public Store {
  public:
-  ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection);
+  // `open_another` opens a connection like this one, for the catalog.
+  ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
+               SqliteCatalog::Open open_another);
 
   Result<std::optional<RunRow>> find_run(RunKey run) override;
   Result<std::optional<RunRow>> find_run(std::string_view id,
@@ -45,6 +48,7 @@ class ReadingStore : public Store {
   Result<std::int64_t> next_wake(std::span<const std::string> kinds) override;
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override;
+  Catalog& catalog() override { return catalog_; }
 
  protected:
   const OpenedFile& file() const { return file_; }
@@ -66,6 +70,7 @@ class ReadingStore : public Store {
   TaskTable tasks_;
   PromiseTable promises_;
   CompensationTable compensations_;
+  SqliteCatalog catalog_;
 };
 
 }  // namespace pawl::store

@@ -2,13 +2,12 @@
 
 #include <utility>
 
-#define PAWL_RUN_COLUMNS                                                                    \
-  "key, owner, epoch, status, goal, wake, number, created, changed, parent, parent_close, " \
-  "parent_command, uuid, id, kind, definition, approved, waiting_for"
-#define PAWL_HEAD_COLUMNS "key, status, owner, wake, chain, parent, parent_close, parent_command"
-#define PAWL_BLOCKED_FROM                                             \
-  " FROM pawl_run AS r CROSS JOIN pawl_reason AS w ON w.run = r.key " \
-  "WHERE r.ns = ?1 AND r.kind = ?2 AND r.status = 8 AND r.key > ?3 AND w.blocked_by IS NOT NULL "
+#define PAWL_HEAD_COLUMNS \
+  "key, status, owner, wake, chain, parent, parent_close, parent_command, paused"
+#define PAWL_BLOCKED_FROM                                                                         \
+  " FROM pawl_run AS r INDEXED BY pawl_run_blocked CROSS JOIN pawl_reason AS w ON w.run = r.key " \
+  "WHERE r.ns = ?1 AND r.kind = ?2 AND r.status = 8 AND r.key > ?3 AND w.blocked_by IS NOT NULL " \
+  "AND r.paused IS NULL "
 
 namespace pawl::store {
 
@@ -33,9 +32,12 @@ enum Column : int {
   kDefinition,
   kApproved,
   kWaitingFor,
+  kPaused,
 };
 
-RunRow read_row(const Query& query) {
+}  // namespace
+
+RunRow read_run(const Query& query) {
   RunRow row;
   row.key = query.as_integer(kKey);
   row.owner = query.as_integer(kOwner);
@@ -56,8 +58,11 @@ RunRow read_row(const Query& query) {
   row.definition = query.as_string(kDefinition);
   row.is_approved = query.as_integer(kApproved) != 0;
   row.waiting_for = query.as_string(kWaitingFor);
+  row.is_paused = !query.is_null(kPaused);
   return row;
 }
+
+namespace {
 
 // What an open run is when somebody works on it.
 RunStatus active_status(RunStatus goal) {
@@ -79,14 +84,22 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       find_newest_head_(connection, "SELECT " PAWL_HEAD_COLUMNS
                                     " FROM pawl_run WHERE ns = ? AND id = ? ORDER BY number DESC "
                                     "LIMIT 1"),
-      find_lease_(connection, "SELECT owner, epoch FROM pawl_run WHERE key = ? AND ns = ?"),
+      find_lease_(connection, "SELECT owner, epoch, paused FROM pawl_run WHERE key = ? AND ns = ?"),
       insert_(connection,
               "INSERT INTO pawl_run(ns, owner, epoch, status, wake, number, chain, created, "
               "changed, parent, parent_close, parent_command, uuid, id, kind, definition) "
               "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+      insert_as_is_(
+          connection,
+          "INSERT INTO pawl_run(ns, epoch, status, goal, wake, number, created, changed, uuid, id, "
+          "kind, definition, approved, waiting_for, paused) VALUES(?,0,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+      remove_(connection, "DELETE FROM pawl_run WHERE key = ?"),
+      remove_input_(connection, "DELETE FROM pawl_input WHERE run = ?"),
+      remove_tags_(connection, "DELETE FROM pawl_tag WHERE ns = ? AND run = ?"),
       insert_input_(connection, "INSERT INTO pawl_input(run, ns, input) VALUES(?,?,?)"),
-      insert_tag_(connection,
-                  "INSERT OR IGNORE INTO pawl_tag(ns, run, name, value) VALUES(?,?,?,?)"),
+      insert_tag_(
+          connection,
+          "INSERT OR IGNORE INTO pawl_tag(ns, run, name, value, created) VALUES(?,?,?,?,?)"),
       claim_(connection,
              "UPDATE pawl_run SET owner = ?, epoch = ?, status = ?, changed = ?, wake = NULL, "
              "waiting_for = NULL WHERE key = ?"),
@@ -96,43 +109,53 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
                "waiting_for = ?3, wake = ?4 WHERE key = ?5"),
       close_(connection,
              "UPDATE pawl_run SET owner = NULL, epoch = epoch + 1, status = ?, goal = NULL, "
-             "changed = ?, wake = NULL, waiting_for = NULL WHERE key = ?"),
+             "changed = ?, wake = NULL, waiting_for = NULL, paused = NULL WHERE key = ?"),
       start_compensating_(connection,
                           "UPDATE pawl_run SET status = ?, goal = ?, changed = ?, waiting_for = "
                           "NULL WHERE key = ?"),
       set_definition_(connection,
                       "UPDATE pawl_run SET definition = ?, approved = NULL WHERE key = ?"),
       wake_(connection, "UPDATE pawl_run SET wake = ? WHERE key = ?"),
-      resume_(connection,
-              "UPDATE pawl_run SET approved = CASE status WHEN 8 THEN 1 ELSE approved END, "
-              "changed = CASE status WHEN 8 THEN ?1 ELSE changed END, "
-              "status = CASE WHEN status <> 8 THEN status WHEN goal IS NULL THEN 1 ELSE 3 END, "
-              "wake = min(coalesce(wake, ?1), ?1) WHERE key = ?2"),
-      free_(connection, "UPDATE pawl_run SET owner = NULL, wake = ? WHERE owner = ? AND ns = ?"),
+      resume_(
+          connection,
+          "UPDATE pawl_run SET approved = CASE status WHEN 8 THEN 1 ELSE approved END, "
+          "changed = CASE status WHEN 8 THEN ?1 ELSE changed END, "
+          "status = CASE WHEN status <> 8 THEN status WHEN goal IS NULL THEN 1 ELSE 3 END, "
+          "wake = CASE WHEN paused IS NULL THEN min(coalesce(wake, ?1), ?1) END WHERE key = ?2"),
+      pause_(connection, "UPDATE pawl_run SET paused = 1, wake = NULL WHERE key = ?"),
+      unpause_(connection, "UPDATE pawl_run SET paused = NULL, wake = ? WHERE key = ?"),
+      free_(connection,
+            "UPDATE pawl_run SET owner = NULL, wake = CASE WHEN paused IS NULL THEN ? END WHERE "
+            "owner = ? AND ns = ?"),
       find_due_(connection,
-                "SELECT wake, key FROM pawl_run WHERE ns = ? AND kind = ? AND wake <= ? AND wake "
-                "IS NOT NULL ORDER BY wake, key LIMIT ?"),
+                "SELECT wake, key FROM pawl_run INDEXED BY pawl_run_wake WHERE ns = ? AND kind = ? "
+                "AND wake <= ? AND wake IS NOT NULL ORDER BY wake, key LIMIT ?"),
       next_wake_(connection,
-                 "SELECT wake FROM pawl_run WHERE ns = ? AND kind = ? AND wake IS NOT NULL ORDER "
-                 "BY wake LIMIT 1"),
+                 "SELECT wake FROM pawl_run INDEXED BY pawl_run_wake WHERE ns = ? AND kind = ? AND "
+                 "wake IS NOT NULL ORDER BY wake LIMIT 1"),
       find_blocked_(connection, "SELECT r.key" PAWL_BLOCKED_FROM
                                 "AND (w.blocked_by <> ?4 OR ?4 = '') ORDER BY r.key LIMIT ?5"),
       find_own_blocked_(connection,
                         "SELECT r.key" PAWL_BLOCKED_FROM
                         "AND w.blocked_by <> ?4 AND r.definition = ?4 ORDER BY r.key LIMIT ?5"),
       find_needing_(connection,
-                    "SELECT run FROM pawl_reason WHERE ns = ? AND needs = ? AND run > ? AND needs "
-                    "IS NOT NULL ORDER BY run LIMIT ?"),
+                    "SELECT w.run FROM pawl_reason AS w CROSS JOIN pawl_run AS r ON r.key = w.run "
+                    "WHERE w.ns = ? AND w.needs = ? AND w.run > ? AND w.needs IS NOT NULL AND "
+                    "r.paused IS NULL ORDER BY w.run LIMIT ?"),
       read_children_(connection, "SELECT " PAWL_RUN_COLUMNS
                                  " FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT "
-                                 "NULL AND status NOT BETWEEN 4 AND 7 ORDER BY key"),
+                                 "NULL AND status IN (1, 2, 3, 8) ORDER BY key"),
       read_child_heads_(connection, "SELECT " PAWL_HEAD_COLUMNS
                                     " FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT "
-                                    "NULL AND status NOT BETWEEN 4 AND 7 ORDER BY key"),
+                                    "NULL AND status IN (1, 2, 3, 8) ORDER BY key"),
+      has_open_child_(connection,
+                      "SELECT 1 FROM pawl_run WHERE ns = ? AND parent = ? AND parent IS NOT NULL "
+                      "AND status IN (1, 2, 3, 8) LIMIT 1"),
       read_input_(connection, "SELECT input FROM pawl_input WHERE run = ? AND ns = ?"),
       read_tags_(connection,
                  "SELECT name, value FROM pawl_tag WHERE ns = ? AND run = ? ORDER BY name, value"),
       read_reason_(connection, "SELECT reason FROM pawl_reason WHERE run = ? AND ns = ?"),
+      read_blame_(connection, "SELECT blocked_by, needs FROM pawl_reason WHERE run = ? AND ns = ?"),
       set_reason_(
           connection,
           "INSERT OR REPLACE INTO pawl_reason(run, ns, reason, blocked_by) VALUES(?,?,?,?)"),
@@ -142,7 +165,7 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
 
 Result<std::optional<RunRow>> RunTable::read_one(Query& query) {
   PAWL_TRY_ASSIGN(const bool found, query.step());
-  return found ? std::optional<RunRow>(read_row(query)) : std::nullopt;
+  return found ? std::optional<RunRow>(read_run(query)) : std::nullopt;
 }
 
 Result<std::optional<RunRow>> RunTable::find(RunKey run) {
@@ -174,6 +197,7 @@ Result<std::optional<RunHead>> RunTable::read_next_head(Query& query) {
   head.parent.run = query.as_integer(5);
   head.parent.close = static_cast<ParentClose>(query.as_integer(6));
   head.parent.command = query.as_id(7);
+  head.is_paused = !query.is_null(8);
   return std::optional<RunHead>(head);
 }
 
@@ -218,7 +242,7 @@ Result<std::optional<Lease>> RunTable::find_lease(RunKey run) {
   if (!found) {
     return std::optional<Lease>();
   }
-  const Lease lease{query.as_integer(0), query.as_integer(1)};
+  const Lease lease{query.as_integer(0), query.as_integer(1), !query.is_null(2)};
   leases_.emplace(run, lease);
   return std::optional<Lease>(lease);
 }
@@ -260,13 +284,56 @@ Result<RunRow> RunTable::add(const NewRun& run, std::uint32_t number, RunKey cha
     PAWL_TRY(query.run());
   }
   row.key = connection_.last_rowid();
-  if (!run.input.empty()) {
-    PAWL_TRY(Query(insert_input_).integer(row.key).integer(ns_).blob(run.input).run());
-  }
-  for (const Tag& tag : run.tags) {
-    PAWL_TRY(Query(insert_tag_).integer(ns_).integer(row.key).text(tag.name).text(tag.value).run());
-  }
+  PAWL_TRY(add_input_and_tags(row, run.input, run.tags));
   return row;
+}
+
+Result<void> RunTable::add_input_and_tags(const RunRow& row, std::string_view input,
+                                          std::span<const Tag> tags) {
+  if (!input.empty()) {
+    PAWL_TRY(Query(insert_input_).integer(row.key).integer(ns_).blob(input).run());
+  }
+  for (const Tag& tag : tags) {
+    Query query(insert_tag_);
+    query.integer(ns_).integer(row.key).text(tag.name).text(tag.value);
+    PAWL_TRY(query.integer(row.created_ms).run());
+  }
+  return {};
+}
+
+Result<RunRow> RunTable::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
+  row.owner = 0;
+  row.epoch = 0;
+  row.parent = {};
+  {
+    Query query(insert_as_is_);
+    query.integer(ns_)
+        .integer(static_cast<std::int64_t>(row.status))
+        .integer_or_null(row.goal == RunStatus::kRunning ? 0 : static_cast<std::int64_t>(row.goal))
+        .moment(row.wake_ms)
+        .integer(row.number)
+        .integer(row.created_ms)
+        .integer(row.changed_ms)
+        .uuid(row.uuid)
+        .text(row.id)
+        .text(row.kind)
+        .text_or_null(row.definition)
+        .integer_or_null(row.is_approved ? 1 : 0)
+        .text_or_null(row.waiting_for)
+        .integer_or_null(row.is_paused ? 1 : 0);
+    PAWL_TRY(query.run());
+  }
+  row.key = connection_.last_rowid();
+  PAWL_TRY(add_input_and_tags(row, input, tags));
+  return row;
+}
+
+Result<void> RunTable::remove(RunKey run) {
+  leases_.erase(run);
+  PAWL_TRY(Query(remove_input_).integer(run).run());
+  PAWL_TRY(Query(remove_tags_).integer(ns_).integer(run).run());
+  PAWL_TRY(remove_reason(run));
+  return Query(remove_).integer(run).run();
 }
 
 Result<void> RunTable::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) {
@@ -318,6 +385,17 @@ Result<bool> RunTable::wake(const RunHead& head, std::int64_t due_ms) {
 Result<void> RunTable::resume(RunKey run, std::int64_t now_ms) {
   PAWL_TRY(remove_reason(run));
   return Query(resume_).integer(now_ms).integer(run).run();
+}
+
+Result<void> RunTable::pause(RunKey run) {
+  leases_.erase(run);
+  return Query(pause_).integer(run).run();
+}
+
+Result<void> RunTable::unpause(const RunHead& head, std::int64_t now_ms) {
+  leases_.erase(head.key);
+  const bool can_go_on = head.owner == 0 && head.status != RunStatus::kBlocked;
+  return Query(unpause_).moment(can_go_on ? now_ms : kNever).integer(head.key).run();
 }
 
 Result<std::int64_t> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
@@ -381,7 +459,7 @@ Result<std::vector<RunRow>> RunTable::read_children(RunKey run) {
     if (!found) {
       return children;
     }
-    children.push_back(read_row(query));
+    children.push_back(read_run(query));
   }
 }
 
@@ -396,6 +474,10 @@ Result<std::vector<RunHead>> RunTable::read_child_heads(RunKey run) {
     }
     children.push_back(*std::move(child));
   }
+}
+
+Result<bool> RunTable::has_open_child(RunKey run) {
+  return Query(has_open_child_).integer(ns_).integer(run).step();
 }
 
 Result<std::string> RunTable::read_input(RunKey run) {
@@ -421,6 +503,17 @@ Result<std::string> RunTable::read_reason(RunKey run) {
   Query query(read_reason_);
   PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
   return found ? query.as_string(0) : std::string();
+}
+
+Result<RunTable::Blame> RunTable::read_blame(RunKey run) {
+  Blame blame;
+  Query query(read_blame_);
+  PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
+  if (found) {
+    blame.blocked_by = query.is_null(0) ? std::nullopt : std::optional(query.as_string(0));
+    blame.needs = query.as_string(1);
+  }
+  return blame;
 }
 
 Result<void> RunTable::set_reason(RunKey run, std::string_view reason,

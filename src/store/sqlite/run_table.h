@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,7 @@ namespace pawl::store {
 struct Lease {
   WorkerKey owner = 0;
   std::int64_t epoch = 0;
+  bool is_paused = false;
 };
 
 // What is needed of a run to send something to it.
@@ -29,12 +31,19 @@ struct RunHead {
   WorkerKey owner = 0;
   std::int64_t wake_ms = kNever;
   RunKey chain = 0;  // The first of the runs that recurred to this one, maybe itself.
+  bool is_paused = false;
   Parent parent;
 
   bool can_be_claimed() const {
-    return owner == 0 && !is_closed(status) && status != RunStatus::kBlocked;
+    return owner == 0 && !is_paused && !is_closed(status) && status != RunStatus::kBlocked;
   }
 };
+
+// Columns of a run in the order in which read_run() expects them.
+#define PAWL_RUN_COLUMNS                                                                    \
+  "key, owner, epoch, status, goal, wake, number, created, changed, parent, parent_close, " \
+  "parent_command, uuid, id, kind, definition, approved, waiting_for, paused"
+RunRow read_run(const Query& query);
 
 class RunTable {
  public:
@@ -58,6 +67,11 @@ class RunTable {
   Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                      std::int64_t now_ms);
 
+  // Puts a run as it is, but for its key: nobody owns it.
+  Result<RunRow> add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags);
+  // With its input, tags and reason.
+  Result<void> remove(RunKey run);
+
   // Changes `row`, which can be claimed, with what is stored.
   Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms);
   Result<void> release(RunKey run, RunStatus status, std::string_view waiting_for,
@@ -70,6 +84,9 @@ class RunTable {
   Result<bool> wake(const RunHead& head, std::int64_t due_ms);
   // Of a run that nobody holds: it is to be claimed now. A blocked one is approved by that.
   Result<void> resume(RunKey run, std::int64_t now_ms);
+  // Nobody claims it any more; or it is to be claimed now, if it can be.
+  Result<void> pause(RunKey run);
+  Result<void> unpause(const RunHead& head, std::int64_t now_ms);
   // Runs of this worker are to be claimed now. Returns how many.
   Result<std::int64_t> free_runs(WorkerKey worker, std::int64_t now_ms);
 
@@ -87,6 +104,7 @@ class RunTable {
   // Open ones.
   Result<std::vector<RunRow>> read_children(RunKey run);
   Result<std::vector<RunHead>> read_child_heads(RunKey run);
+  Result<bool> has_open_child(RunKey run);
 
   Result<std::string> read_input(RunKey run);
   Result<std::vector<Tag>> read_tags(RunKey run);
@@ -95,8 +113,15 @@ class RunTable {
                           const std::optional<std::string>& blocked_by);
   Result<void> set_needs(RunKey run, std::string_view activity);
   Result<void> remove_reason(RunKey run);
+  struct Blame {
+    std::optional<std::string> blocked_by;
+    std::string needs;
+  };
+  Result<Blame> read_blame(RunKey run);
 
  private:
+  Result<void> add_input_and_tags(const RunRow& row, std::string_view input,
+                                  std::span<const Tag> tags);
   static Result<std::vector<RunKey>> read_keys(Query& query);
   Result<std::optional<RunRow>> read_one(Query& query);
   Result<std::optional<RunHead>> read_next_head(Query& query);
@@ -112,6 +137,10 @@ class RunTable {
   Statement find_newest_head_;
   Statement find_lease_;
   Statement insert_;
+  Statement insert_as_is_;
+  Statement remove_;
+  Statement remove_input_;
+  Statement remove_tags_;
   Statement insert_input_;
   Statement insert_tag_;
   Statement claim_;
@@ -121,6 +150,8 @@ class RunTable {
   Statement set_definition_;
   Statement wake_;
   Statement resume_;
+  Statement pause_;
+  Statement unpause_;
   Statement free_;
   Statement find_due_;
   Statement next_wake_;
@@ -129,9 +160,11 @@ class RunTable {
   Statement find_needing_;
   Statement read_children_;
   Statement read_child_heads_;
+  Statement has_open_child_;
   Statement read_input_;
   Statement read_tags_;
   Statement read_reason_;
+  Statement read_blame_;
   Statement set_reason_;
   Statement set_needs_;
   Statement remove_reason_;

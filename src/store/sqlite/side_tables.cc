@@ -14,7 +14,9 @@ PromiseTable::PromiseTable(Connection& connection, std::int64_t ns)
       remove_all_(connection, "DELETE FROM pawl_promise WHERE ns = ? AND run = ?"),
       read_open_(connection,
                  "SELECT name FROM pawl_promise WHERE ns = ? AND run = ? AND resolved = 0 ORDER BY "
-                 "name") {}
+                 "name"),
+      read_(connection,
+            "SELECT name, resolved FROM pawl_promise WHERE ns = ? AND run = ? ORDER BY name") {}
 
 Result<void> PromiseTable::open(RunKey run, std::string_view name) {
   return Query(open_).integer(ns_).integer(run).text(name).run();
@@ -50,11 +52,25 @@ Result<std::vector<std::string>> PromiseTable::read_open(RunKey run) {
   }
 }
 
+Result<std::vector<PromiseRow>> PromiseTable::read(RunKey run) {
+  std::vector<PromiseRow> rows;
+  Query query(read_);
+  query.integer(ns_).integer(run);
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return rows;
+    }
+    rows.push_back({query.as_string(0), query.as_integer(1) != 0});
+  }
+}
+
 DedupeTable::DedupeTable(Connection& connection, std::int64_t ns)
     : ns_(ns),
       find_(connection, "SELECT 1 FROM pawl_dedupe WHERE ns = ? AND chain = ? AND id = ?"),
       add_(connection, "INSERT OR IGNORE INTO pawl_dedupe(ns, chain, id) VALUES(?,?,?)"),
-      remove_all_(connection, "DELETE FROM pawl_dedupe WHERE ns = ? AND chain = ?") {}
+      remove_all_(connection, "DELETE FROM pawl_dedupe WHERE ns = ? AND chain = ?"),
+      read_(connection, "SELECT id FROM pawl_dedupe WHERE ns = ? AND chain = ? ORDER BY id") {}
 
 Result<bool> DedupeTable::has(RunKey chain, std::string_view id) {
   return Query(find_).integer(ns_).integer(chain).text(id).step();
@@ -68,14 +84,32 @@ Result<void> DedupeTable::remove_all(RunKey chain) {
   return Query(remove_all_).integer(ns_).integer(chain).run();
 }
 
+Result<std::vector<std::string>> DedupeTable::read(RunKey chain) {
+  std::vector<std::string> ids;
+  Query query(read_);
+  query.integer(ns_).integer(chain);
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return ids;
+    }
+    ids.push_back(query.as_string(0));
+  }
+}
+
 CompensationTable::CompensationTable(Connection& connection, std::int64_t ns)
-    : ns_(ns),
+    : connection_(connection),
+      ns_(ns),
       add_(connection,
            "INSERT OR REPLACE INTO pawl_compensation(ns, run, position, state, attempt, due, name, "
            "outcome, input) VALUES(?,?,?,?,?,?,?,?,?)"),
       change_(connection,
               "UPDATE pawl_compensation SET state = ?, attempt = ?, due = ?, outcome = ? WHERE ns "
               "= ? AND run = ? AND position = ?"),
+      remove_all_(connection, "DELETE FROM pawl_compensation WHERE ns = ? AND run = ?"),
+      hurry_(connection,
+             "UPDATE pawl_compensation SET due = ?1 WHERE ns = ?2 AND run = ?3 AND state = 0 AND "
+             "due > ?1"),
       read_(connection,
             "SELECT position, state, attempt, due, name, outcome, input FROM pawl_compensation "
             "WHERE ns = ? AND run = ? ORDER BY position") {}
@@ -92,6 +126,15 @@ Result<void> CompensationTable::add(RunKey run, const CompensationRow& row) {
       .blob_or_null(row.outcome)
       .payload(row.has_input, row.input);
   return query.run();
+}
+
+Result<void> CompensationTable::remove_all(RunKey run) {
+  return Query(remove_all_).integer(ns_).integer(run).run();
+}
+
+Result<std::int64_t> CompensationTable::hurry(RunKey run, std::int64_t now_ms) {
+  PAWL_TRY(Query(hurry_).integer(now_ms).integer(ns_).integer(run).run());
+  return connection_.changes();
 }
 
 Result<void> CompensationTable::change(RunKey run, const CompensationChange& change) {

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "store/rows.h"
+#include "store/run_image.h"
 #include "store/sqlite/connection.h"
 
 namespace pawl::store {
@@ -26,6 +27,8 @@ class PromiseTable {
   Result<void> resolve(RunKey run, std::string_view name);
   Result<void> remove_all(RunKey run);
   Result<std::vector<std::string>> read_open(RunKey run);
+  // Also those that are resolved.
+  Result<std::vector<PromiseRow>> read(RunKey run);
 
  private:
   std::int64_t ns_;
@@ -34,6 +37,7 @@ class PromiseTable {
   Statement resolve_;
   Statement remove_all_;
   Statement read_open_;
+  Statement read_;
 };
 
 // Kept for a chain of runs: all that recur to one another.
@@ -44,12 +48,14 @@ class DedupeTable {
   Result<bool> has(RunKey chain, std::string_view id);
   Result<void> add(RunKey chain, std::string_view id);
   Result<void> remove_all(RunKey chain);
+  Result<std::vector<std::string>> read(RunKey chain);
 
  private:
   std::int64_t ns_;
   Statement find_;
   Statement add_;
   Statement remove_all_;
+  Statement read_;
 };
 
 struct CompensationChange;
@@ -61,11 +67,17 @@ class CompensationTable {
   Result<void> add(RunKey run, const CompensationRow& row);
   Result<void> change(RunKey run, const CompensationChange& change);
   Result<std::vector<CompensationRow>> read(RunKey run);
+  Result<void> remove_all(RunKey run);
+  // Open ones that are due later are due now. Returns how many.
+  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms);
 
  private:
+  Connection& connection_;
   std::int64_t ns_;
   Statement add_;
   Statement change_;
+  Statement remove_all_;
+  Statement hurry_;
   Statement read_;
 };
 

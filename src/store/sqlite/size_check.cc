@@ -32,6 +32,31 @@ class SizeCheck {
   void check(const Resume&) {}
   void check(const TakeTasks&) {}
   void check(const Heartbeat&) {}
+  void check(const Pause&) {}
+  void check(const Hurry&) {}
+  void check(const DeleteRun&) {}
+  void check(const CreateRun& op) {
+    const RunImage& image = op.image;
+    name(image.row.id);
+    name(image.row.kind);
+    name(image.row.definition);
+    name(image.row.waiting_for);
+    name(image.blocked_by.value_or(""));
+    name(image.needs);
+    payload(image.input);
+    payload(image.reason);
+    check_all(image.tags);
+    check_all(image.inbox);
+    check_all(image.tasks);
+    check_all(image.compensations);
+    for (const PromiseRow& promise : image.promises) {
+      name(promise.name);
+    }
+    for (const std::string& id : image.dedupe) {
+      name(id);
+    }
+    check_all(op.entries);
+  }
   void check(const Send& op) {
     check(op.arrival);
     name(op.dedupe);
@@ -107,16 +132,22 @@ class SizeCheck {
     payload(task.input);
     payload(task.options);
   }
+  void check(const TaskRow& task) {
+    check(static_cast<const NewTask&>(task));
+    payload(task.details);
+    payload(task.last_error);
+  }
   void check(const NewRun& run) {
     name(run.id);
     name(run.kind);
     name(run.definition);
     name(run.parent.command);
     payload(run.input);
-    for (const Tag& tag : run.tags) {
-      name(tag.name);
-      name(tag.value);
-    }
+    check_all(run.tags);
+  }
+  void check(const Tag& tag) {
+    name(tag.name);
+    name(tag.value);
   }
   void check(const Outgoing& outgoing) {
     check(outgoing.arrival);

@@ -43,7 +43,8 @@ class SqliteStore : public ReadingStore {
               std::unique_ptr<Connection> write_connection,
               std::unique_ptr<Connection> read_connection, std::unique_ptr<WorkerLocks> locks,
               std::shared_ptr<ChangeSignal> signal)
-      : ReadingStore(std::move(file), ns, std::move(read_connection)),
+      : ReadingStore(std::move(file), ns, std::move(read_connection),
+                     [options] { return open_reader(options); }),
         write_connection_(std::move(write_connection)),
         writer_(*write_connection_, this->file(), ns, options.payload_bytes_max),
         locks_(std::move(locks)),
@@ -82,15 +83,15 @@ class SqliteStore : public ReadingStore {
   Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
     std::int64_t next_look = kNever;
     PAWL_TRY(write([&]() -> Result<void> {
-      const auto is_dead = [&](const WorkerRow& worker) {
+      const auto is_dead = [&](const WorkerLease& worker) {
         return worker.key != self && (worker.expires_ms <= now_ms || is_lock_gone(worker));
       };
-      PAWL_TRY_ASSIGN(std::vector<WorkerRow> workers, writer_.read_workers());
+      PAWL_TRY_ASSIGN(std::vector<WorkerLease> workers, writer_.read_workers());
       if (std::any_of(workers.begin(), workers.end(), is_dead)) {
         PAWL_TRY(writer_.remove_workers(is_dead, now_ms));
         PAWL_TRY_ASSIGN(workers, writer_.read_workers());
       }
-      for (const WorkerRow& worker : workers) {
+      for (const WorkerLease& worker : workers) {
         if (worker.key != self) {
           next_look = std::min(next_look, worker.expires_ms);
         }
@@ -118,7 +119,7 @@ class SqliteStore : public ReadingStore {
     return {};
   }
 
-  bool is_lock_gone(const WorkerRow& worker) const {
+  bool is_lock_gone(const WorkerLease& worker) const {
     return worker.is_locked && !own_workers_.contains(worker.key) &&
            !locks_->is_locked_elsewhere(worker.key);
   }

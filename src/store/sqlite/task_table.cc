@@ -94,6 +94,13 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
               "INSERT OR IGNORE INTO pawl_task(ns, run, state, priority, attempt, due, deadline, "
               "wait_ms, attempt_ms, heartbeat_ms, created, id, queue, type, options, input) "
               "VALUES(?,?,?,?,0,?,?,?,?,?,?,?,?,?,?,?)"),
+      insert_as_is_(
+          connection,
+          "INSERT OR IGNORE INTO pawl_task(ns, run, state, priority, attempt, due, deadline, "
+          "wait_ms, attempt_ms, heartbeat_ms, created, started, cancelled, id, queue, type, "
+          "options, last_error, details, input) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+      hurry_(connection,
+             "UPDATE pawl_task SET due = ?1 WHERE ns = ?2 AND run = ?3 AND state = 1 AND due > ?1"),
       remove_waiting_(connection,
                       "DELETE FROM pawl_task WHERE ns = ? AND run = ? AND id IS ? AND state <> 2"),
       tell_running_(connection,
@@ -122,6 +129,10 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
                  "= ?"),
       read_(connection, "SELECT " PAWL_TASK_COLUMNS PAWL_TASK_FROM
                         "WHERE t.ns = ? AND t.run = ? ORDER BY t.key"),
+      list_(connection, "SELECT " PAWL_TASK_COLUMNS PAWL_TASK_FROM
+                        "WHERE t.ns = ?1 AND t.key > ?2 AND (?3 IS NULL OR t.queue = ?3) AND (?4 "
+                        "IS NULL OR t.type = ?4) AND (?5 < 0 OR t.state = ?5) ORDER BY t.key LIMIT "
+                        "?6"),
       read_due_(connection, "SELECT " PAWL_TASK_COLUMNS PAWL_TASK_FROM
                             "WHERE t.ns = ? AND t.due <= ? AND t.due IS NOT NULL ORDER BY t.due, "
                             "t.key LIMIT ?"),
@@ -147,6 +158,37 @@ Result<void> TaskTable::add(RunKey run, const NewTask& task, std::int64_t now_ms
       .blob_or_null(task.options)
       .payload(task.has_input, task.input);
   return query.run();
+}
+
+Result<void> TaskTable::add_as_is(RunKey run, const TaskRow& task) {
+  const bool was_running = task.state == TaskState::kRunning;
+  Query query(insert_as_is_);
+  query.integer(ns_)
+      .integer(run)
+      .integer(static_cast<std::int64_t>(was_running ? TaskState::kReady : task.state))
+      .integer(task.priority)
+      .integer(task.attempt)
+      .moment(was_running ? task.deadline_ms : task.due_ms)
+      .moment(task.deadline_ms)
+      .integer_or_null(task.wait_ms)
+      .integer_or_null(task.attempt_ms)
+      .integer_or_null(task.heartbeat_ms)
+      .integer(task.created_ms)
+      .integer_or_null(task.started_ms)
+      .integer_or_null(task.cancel_requested ? 1 : 0)
+      .id(task.id)
+      .text(task.queue)
+      .text(task.type)
+      .blob_or_null(task.options)
+      .blob_or_null(task.last_error)
+      .blob_or_null(task.details)
+      .payload(task.has_input, task.input);
+  return query.run();
+}
+
+Result<std::int64_t> TaskTable::hurry(RunKey run, std::int64_t now_ms) {
+  PAWL_TRY(Query(hurry_).integer(now_ms).integer(ns_).integer(run).run());
+  return connection_.changes();
 }
 
 Result<bool> TaskTable::cancel(RunKey run, std::string_view id) {
@@ -266,6 +308,14 @@ Result<std::optional<TaskTable::Head>> TaskTable::find_head(TaskKey task) {
 Result<std::vector<TaskRow>> TaskTable::read(RunKey run) {
   Query query(read_);
   return read_all(query.integer(ns_).integer(run));
+}
+
+Result<std::vector<TaskRow>> TaskTable::list(const TaskFilter& filter, TaskKey after,
+                                             std::size_t limit) {
+  Query query(list_);
+  query.integer(ns_).integer(after).text_or_null(filter.queue).text_or_null(filter.type);
+  query.integer(filter.state.has_value() ? static_cast<std::int64_t>(*filter.state) : -1);
+  return read_all(query.integer(static_cast<std::int64_t>(limit)));
 }
 
 Result<std::vector<TaskRow>> TaskTable::read_due(std::int64_t now_ms, std::size_t limit,

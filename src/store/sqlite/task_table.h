@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/catalog.h"
 #include "store/rows.h"
 #include "store/sqlite/connection.h"
 
@@ -20,6 +21,10 @@ class TaskTable {
 
   // One with the same run and id that is there already stays as it is.
   Result<void> add(RunKey run, const NewTask& task, std::int64_t now_ms);
+  // As it is, but for its key and owner; one that was running is ready.
+  Result<void> add_as_is(RunKey run, const TaskRow& task);
+  // Delayed ones are due now. Returns how many.
+  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms);
   // True: it was waiting, and is gone. False: it runs and is told, or there is none.
   Result<bool> cancel(RunKey run, std::string_view id);
   Result<void> remove(TaskKey task);
@@ -49,6 +54,7 @@ class TaskTable {
   };
   Result<std::optional<Head>> find_head(TaskKey task);
   Result<std::vector<TaskRow>> read(RunKey run);
+  Result<std::vector<TaskRow>> list(const TaskFilter& filter, TaskKey after, std::size_t limit);
   // The oldest that are due; `next_due` is when the first of the others is.
   Result<std::vector<TaskRow>> read_due(std::int64_t now_ms, std::size_t limit,
                                         std::int64_t* next_due);
@@ -66,6 +72,8 @@ class TaskTable {
   Connection& connection_;
   std::int64_t ns_;
   Statement insert_;
+  Statement insert_as_is_;
+  Statement hurry_;
   Statement remove_waiting_;
   Statement tell_running_;
   Statement remove_;
@@ -78,6 +86,7 @@ class TaskTable {
   Statement find_;
   Statement find_head_;
   Statement read_;
+  Statement list_;
   Statement read_due_;
   Statement next_due_;
 };

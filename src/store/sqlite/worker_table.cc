@@ -5,15 +5,18 @@ namespace pawl::store {
 WorkerTable::WorkerTable(Connection& connection, std::int64_t ns)
     : connection_(connection),
       ns_(ns),
-      add_(connection, "INSERT INTO pawl_worker(ns, expires, locked, name) VALUES(?,?,0,?)"),
+      add_(connection,
+           "INSERT INTO pawl_worker(ns, expires, locked, name, serves) VALUES(?,?,0,?,?)"),
       mark_locked_(connection, "UPDATE pawl_worker SET locked = 1 WHERE key = ?"),
       has_(connection, "SELECT 1 FROM pawl_worker WHERE key = ? AND ns = ?"),
       extend_(connection, "UPDATE pawl_worker SET expires = ? WHERE key = ? AND ns = ?"),
       remove_(connection, "DELETE FROM pawl_worker WHERE key = ? AND ns = ?"),
       read_(connection, "SELECT key, expires, locked FROM pawl_worker WHERE ns = ? ORDER BY key") {}
 
-Result<WorkerKey> WorkerTable::add(std::string_view name, std::int64_t expires_ms) {
-  PAWL_TRY(Query(add_).integer(ns_).moment(expires_ms).text(name).run());
+Result<WorkerKey> WorkerTable::add(const WorkerInfo& info) {
+  Query query(add_);
+  query.integer(ns_).moment(info.expires_ms).text(info.name).text_or_null(info.serves);
+  PAWL_TRY(query.run());
   return connection_.last_rowid();
 }
 
@@ -35,8 +38,8 @@ Result<bool> WorkerTable::remove(WorkerKey worker) {
   return connection_.changes() > 0;
 }
 
-Result<std::vector<WorkerRow>> WorkerTable::read() {
-  std::vector<WorkerRow> workers;
+Result<std::vector<WorkerLease>> WorkerTable::read() {
+  std::vector<WorkerLease> workers;
   Query query(read_);
   query.integer(ns_);
   while (true) {

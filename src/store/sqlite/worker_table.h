@@ -8,10 +8,11 @@
 #include "base/result.h"
 #include "store/rows.h"
 #include "store/sqlite/connection.h"
+#include "store/store.h"
 
 namespace pawl::store {
 
-struct WorkerRow {
+struct WorkerLease {
   WorkerKey key = 0;
   std::int64_t expires_ms = kNever;
   bool is_locked = false;  // Its process holds a lock for as long as it lives.
@@ -21,13 +22,13 @@ class WorkerTable {
  public:
   WorkerTable(Connection& connection, std::int64_t ns);
 
-  Result<WorkerKey> add(std::string_view name, std::int64_t expires_ms);
+  Result<WorkerKey> add(const WorkerInfo& info);
   Result<void> mark_locked(WorkerKey worker);
   Result<bool> has(WorkerKey worker);
   // False: there is no such worker.
   Result<bool> extend(WorkerKey worker, std::int64_t expires_ms);
   Result<bool> remove(WorkerKey worker);
-  Result<std::vector<WorkerRow>> read();
+  Result<std::vector<WorkerLease>> read();
 
  private:
   Connection& connection_;

@@ -110,7 +110,7 @@ Result<WorkerKey> Writer::add_worker(const WorkerInfo& info,
                                      const std::function<bool(WorkerKey)>& lock) {
   WorkerKey worker = 0;
   PAWL_TRY(transact([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(worker, workers_.add(info.name, info.expires_ms));
+    PAWL_TRY_ASSIGN(worker, workers_.add(info));
     return lock(worker) ? workers_.mark_locked(worker) : Result<void>();
   }));
   own_workers_.insert(worker);
@@ -119,16 +119,16 @@ Result<WorkerKey> Writer::add_worker(const WorkerInfo& info,
 }
 
 Result<void> Writer::remove_worker(WorkerKey worker, std::int64_t now_ms) {
-  PAWL_TRY(remove_workers([&](const WorkerRow& row) { return row.key == worker; }, now_ms));
+  PAWL_TRY(remove_workers([&](const WorkerLease& row) { return row.key == worker; }, now_ms));
   own_workers_.erase(worker);
   return {};
 }
 
-Result<void> Writer::remove_workers(const std::function<bool(const WorkerRow&)>& is_dead,
+Result<void> Writer::remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                                     std::int64_t now_ms) {
   return transact([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::vector<WorkerRow> workers, workers_.read());
-    for (const WorkerRow& worker : workers) {
+    PAWL_TRY_ASSIGN(const std::vector<WorkerLease> workers, workers_.read());
+    for (const WorkerLease& worker : workers) {
       if (!is_dead(worker)) {
         continue;
       }
@@ -141,7 +141,7 @@ Result<void> Writer::remove_workers(const std::function<bool(const WorkerRow&)>&
   });
 }
 
-Result<std::vector<WorkerRow>> Writer::read_workers() { return workers_.read(); }
+Result<std::vector<WorkerLease>> Writer::read_workers() { return workers_.read(); }
 
 void Writer::concern_others_than(WorkerKey owner) {
   concerns_others_ = concerns_others_ || owner == 0 || !own_workers_.contains(owner);

@@ -42,9 +42,9 @@ class Writer {
   Result<WorkerKey> add_worker(const WorkerInfo& info, const std::function<bool(WorkerKey)>& lock);
   Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms);
   // Frees what those workers hold that `is_dead` says so of; it is asked in the transaction.
-  Result<void> remove_workers(const std::function<bool(const WorkerRow&)>& is_dead,
+  Result<void> remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                               std::int64_t now_ms);
-  Result<std::vector<WorkerRow>> read_workers();
+  Result<std::vector<WorkerLease>> read_workers();
 
   // Whether something that was committed since expect_no_concern() may concern other stores.
   bool concerns_others() const { return concerns_others_; }
@@ -108,6 +108,15 @@ class Writer {
   Result<void> run(TakeTasks& op);
   Result<void> run(ChangeTask& op);
   Result<void> finish_task(ChangeTask& op, RunKey run);
+
+  // writer_upkeep.cc
+  Result<void> run(Pause& op);
+  Result<void> run(Hurry& op);
+  Result<void> run(DeleteRun& op);
+  Result<void> run(CreateRun& op);
+  // Whether its parent or a child is open.
+  Result<bool> is_needed(const RunHead& run);
+  Result<void> add_parts(RunKey run, const CreateRun& op);
 
   // writer_turn.cc
   Result<void> run(CommitTurn& turn);

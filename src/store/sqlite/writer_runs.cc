@@ -102,8 +102,8 @@ Result<void> Writer::run(Claim& op) {
   if (!row.has_value()) {
     return {};
   }
-  const bool is_free =
-      row->owner == 0 && !is_closed(row->status) && row->status != RunStatus::kBlocked;
+  const bool is_free = row->owner == 0 && !row->is_paused && !is_closed(row->status) &&
+                       row->status != RunStatus::kBlocked;
   if (!is_alive || !is_free) {
     op.row = *std::move(row);
     return {};

@@ -31,6 +31,7 @@ NewArrival arrival_for(replay::EntryKind kind, std::string_view command) {
 Result<void> Writer::run(CommitTurn& turn) {
   turn.committed = false;
   turn.released = false;
+  turn.is_paused = false;
   turn.refused.reset();
   turn.arrival_keys.clear();
   turn.bounced.clear();
@@ -41,6 +42,7 @@ Result<void> Writer::run(CommitTurn& turn) {
       lease->epoch != turn.epoch) {
     return {};
   }
+  turn.is_paused = lease->is_paused;
   return turn.inside ? run_inside(turn) : write(turn);
 }
 
@@ -257,6 +259,9 @@ Result<void> Writer::recur(CommitTurn& turn, const Ending& ending, const RunHead
     PAWL_TRY(inbox_.put(started.key, signal));
   }
   PAWL_TRY(inbox_.move_free_ones(run.key, started.key));
+  if (turn.is_paused) {
+    PAWL_TRY(runs_.pause(started.key));
+  }
   turn.started.push_back(started.key);
   turn.others.woken.push_back(started.key);
   return {};
@@ -274,13 +279,16 @@ Result<void> Writer::release(CommitTurn& turn) {
       concerns_others_ = true;
       PAWL_TRY(runs_.set_needs(turn.run, turn.needs));
     }
-  } else {
+  } else if (!turn.is_paused) {
     PAWL_TRY_ASSIGN(const std::int64_t first_due_ms, inbox_.first_due(turn.run));
     if (first_due_ms <= turn.now_ms) {
       return {};
     }
     wake_ms = std::min(first_due_ms, turn.wake_ms);
     concerns_others_ = concerns_others_ || wake_ms <= turn.now_ms;
+  }
+  if (turn.is_paused) {
+    wake_ms = kNever;
   }
   PAWL_TRY(runs_.release(turn.run, turn.status, turn.waiting_for, wake_ms, turn.now_ms));
   turn.wake_ms = wake_ms;

@@ -1,0 +1,119 @@
+// Catalog: what people ask of a store: which runs there are, what is going on, who works. Payloads
+// are as they are stored. Reads only what is committed, by a way of its own: however long it takes,
+// the engine does not wait for it. Thread-safe; calls may block; errors as in store.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/rows.h"
+#include "store/run_image.h"
+
+namespace pawl::store {
+
+// A worker, as it has told about itself.
+struct WorkerRow {
+  WorkerKey key = 0;
+  std::string name;
+  std::int64_t expires_ms = kNever;
+  std::string serves;     // What it can do, see WorkerInfo.
+  std::int64_t runs = 0;  // Held now.
+  std::int64_t tasks = 0;
+};
+
+// All of what is given must hold. Moments are ranges with an open end.
+struct RunFilter {
+  std::vector<std::string> kinds;  // Any of them; none: all.
+  std::vector<RunStatus> statuses;
+  std::vector<Tag> tags;  // Each of them.
+  std::int64_t created_from_ms = 0;
+  std::int64_t created_to_ms = kNever;
+  std::int64_t changed_from_ms = 0;  // The last change of status: of a closed one, its end.
+  std::int64_t changed_to_ms = kNever;
+  std::optional<bool> is_paused;
+  RunKey parent = 0;  // Children of this run, open or not.
+};
+
+// A place in the order of a search: the newest run first, by `created_ms`, then by key.
+struct RunCursor {
+  std::int64_t created_ms = kNever;
+  RunKey key = kNever;
+
+  friend auto operator<=>(const RunCursor&, const RunCursor&) = default;
+};
+
+struct RunPage {
+  std::vector<RunRow> rows;
+  // Where to go on. None: that was all. A page may hold less than was asked for, even nothing, if
+  // much had to be looked at.
+  std::optional<RunCursor> next;
+};
+
+struct TaskFilter {
+  std::string queue;  // Empty: all.
+  std::string type;
+  std::optional<TaskState> state;
+};
+
+struct RunCount {
+  std::string kind;
+  RunStatus status{};
+  std::int64_t count = 0;
+};
+
+struct TaskCount {
+  std::string queue;
+  std::string type;
+  TaskState state{};
+  std::int64_t count = 0;
+  std::int64_t oldest_ms = kNever;  // Since when the oldest of them is there.
+};
+
+struct StoreFigures {
+  std::vector<RunCount> runs;    // By kind, then status.
+  std::vector<TaskCount> tasks;  // By queue, type, state.
+  std::int64_t paused = 0;
+  std::int64_t overdue = 0;  // Runs that should have been claimed by now.
+  std::int64_t next_wake_ms = kNever;
+  std::int64_t bytes = 0;  // Of the database.
+};
+
+// A closed run in order of its end.
+struct ClosedRun {
+  std::int64_t changed_ms = 0;
+  RunKey key = 0;
+
+  friend auto operator<=>(const ClosedRun&, const ClosedRun&) = default;
+};
+
+class Catalog {
+ public:
+  virtual ~Catalog() = default;
+
+  // Up to `limit` runs behind `after`, the newest first.
+  virtual Result<RunPage> list_runs(const RunFilter& filter, const RunCursor& after,
+                                    std::size_t limit) = 0;
+  virtual Result<std::int64_t> count_runs(const RunFilter& filter) = 0;
+  // Up to `limit` ids of runs that begin with `prefix`, in order, each once, behind `after`.
+  virtual Result<std::vector<std::string>> find_ids(std::string_view prefix, std::string_view after,
+                                                    std::size_t limit) = 0;
+  // Up to `limit` runs with this status, a closed one, that ended before `before_ms`, oldest first,
+  // behind `after`.
+  virtual Result<std::vector<ClosedRun>> find_closed(RunStatus status, std::int64_t before_ms,
+                                                     const ClosedRun& after, std::size_t limit) = 0;
+  // All but the log of a run that is there; kNotFound if it is not.
+  virtual Result<RunImage> read_image(RunKey run) = 0;
+
+  // In order of key.
+  virtual Result<std::vector<TaskRow>> list_tasks(const TaskFilter& filter, TaskKey after,
+                                                  std::size_t limit) = 0;
+  virtual Result<std::vector<WorkerRow>> list_workers() = 0;
+  virtual Result<StoreFigures> read_figures(std::int64_t now_ms) = 0;
+};
+
+}  // namespace pawl::store

@@ -1,0 +1,153 @@
+// What people do to runs: hold them, hurry them, remove them, put them.
+
+#include <algorithm>
+#include <utility>
+
+#include "store/sqlite/writer.h"
+
+namespace pawl::store {
+
+Result<void> Writer::run(Pause& op) {
+  op.target = 0;
+  op.owner = 0;
+  op.changed = false;
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
+  if (!head.has_value()) {
+    op.outcome = SendOutcome::kNoRun;
+    return {};
+  }
+  op.target = head->key;
+  op.owner = head->owner;
+  if (is_closed(head->status)) {
+    op.outcome = SendOutcome::kClosed;
+    return {};
+  }
+  op.outcome = SendOutcome::kSent;
+  if (head->is_paused == op.is_paused) {
+    return {};
+  }
+  op.changed = true;
+  concern_others_than(head->owner);
+  return op.is_paused ? runs_.pause(head->key) : runs_.unpause(*head, op.now_ms);
+}
+
+Result<void> Writer::run(Hurry& op) {
+  op.target = 0;
+  op.attempts = 0;
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
+  if (!head.has_value()) {
+    op.outcome = SendOutcome::kNoRun;
+    return {};
+  }
+  op.target = head->key;
+  if (is_closed(head->status)) {
+    op.outcome = SendOutcome::kClosed;
+    return {};
+  }
+  op.outcome = SendOutcome::kSent;
+  PAWL_TRY_ASSIGN(op.attempts, tasks_.hurry(head->key, op.now_ms));
+  if (head->owner == 0) {  // Whoever holds it knows what is due, and would not look again.
+    PAWL_TRY_ASSIGN(const std::int64_t operations, inbox_.hurry(head->key, op.now_ms));
+    PAWL_TRY_ASSIGN(const std::int64_t compensations, compensations_.hurry(head->key, op.now_ms));
+    op.attempts += operations + compensations;
+    if (operations + compensations > 0) {
+      PAWL_TRY(runs_.wake(*head, op.now_ms));
+    }
+  }
+  concerns_others_ = concerns_others_ || op.attempts > 0;
+  return {};
+}
+
+Result<bool> Writer::is_needed(const RunHead& run) {
+  if (run.parent.run != 0) {
+    PAWL_TRY_ASSIGN(const std::optional<RunHead> parent, runs_.find_head(run.parent.run));
+    if (parent.has_value() && !is_closed(parent->status)) {
+      return true;
+    }
+  }
+  return runs_.has_open_child(run.key);
+}
+
+// Ids of signals belong to a chain of runs, of which others may be open; whoever ends it removes
+// them.
+Result<void> Writer::run(DeleteRun& op) {
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(op.run));
+  if (!head.has_value()) {
+    op.outcome = DeleteRun::Outcome::kNoRun;
+    return {};
+  }
+  if (!is_closed(head->status)) {
+    op.outcome = DeleteRun::Outcome::kOpen;
+    return {};
+  }
+  PAWL_TRY_ASSIGN(const bool needed, is_needed(*head));
+  if (needed) {
+    op.outcome = DeleteRun::Outcome::kNeeded;
+    return {};
+  }
+  op.outcome = DeleteRun::Outcome::kDeleted;
+  PAWL_TRY(log_.remove_all(op.run));
+  PAWL_TRY(inbox_.remove_all(op.run));
+  PAWL_TRY(tasks_.remove_all(op.run));
+  PAWL_TRY(promises_.remove_all(op.run));
+  PAWL_TRY(compensations_.remove_all(op.run));
+  return runs_.remove(op.run);
+}
+
+Result<void> Writer::run(CreateRun& op) {
+  PAWL_TRY_ASSIGN(std::optional<RunRow> existing, runs_.find_newest(op.image.row.id));
+  const bool can_follow = existing.has_value() && op.as_next && is_closed(existing->status);
+  if (existing.has_value() && !can_follow) {
+    op.outcome = CreateRun::Outcome::kExists;
+    op.row = *std::move(existing);
+    return {};
+  }
+  RunRow row = op.image.row;
+  if (can_follow) {
+    row.number = existing->number + 1;
+  }
+  const bool can_go_on =
+      !is_closed(row.status) && row.status != RunStatus::kBlocked && !row.is_paused;
+  row.wake_ms = can_go_on ? op.now_ms : kNever;
+  row.is_paused = row.is_paused && !is_closed(row.status);
+  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), op.image.input, op.image.tags));
+  PAWL_TRY(add_parts(op.row.key, op));
+  op.outcome = CreateRun::Outcome::kCreated;
+  concern_others_than(0);
+  return {};
+}
+
+Result<void> Writer::add_parts(RunKey run, const CreateRun& op) {
+  const RunImage& image = op.image;
+  PAWL_TRY_ASSIGN(const bool appended, log_.append(run, op.entries));
+  if (!appended) {
+    return make_error(ErrorCode::kInvalidArgument, "two entries of the log have the same seq");
+  }
+  for (const StoredArrival& arrival : image.inbox) {
+    PAWL_TRY(inbox_.put_stored(run, arrival));
+  }
+  for (const TaskRow& task : image.tasks) {
+    PAWL_TRY(tasks_.add_as_is(run, task));
+  }
+  for (const PromiseRow& promise : image.promises) {
+    PAWL_TRY(promises_.open(run, promise.name));
+    if (promise.is_resolved) {
+      PAWL_TRY(promises_.resolve(run, promise.name));
+    }
+  }
+  for (const CompensationRow& compensation : image.compensations) {
+    PAWL_TRY(compensations_.add(run, compensation));
+  }
+  for (const std::string& id : image.dedupe) {
+    PAWL_TRY(dedupe_.add(run, id));
+  }
+  if (!image.needs.empty()) {
+    return runs_.set_needs(run, image.needs);
+  }
+  if (!image.reason.empty() || image.blocked_by.has_value()) {
+    return runs_.set_reason(run, image.reason, image.blocked_by);
+  }
+  return {};
+}
+
+}  // namespace pawl::store
