@@ -29,6 +29,9 @@ pawl_test(
   LIBS pawl_view pawl_format
   LABELS asan)
 
+# It replaces operator new, and is a program of its own.
+pawl_test(view_cost_test SOURCES view/cost_test.cc LIBS pawl_view)
+
 pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
 
 if(PAWL_BUILD_CLI)
