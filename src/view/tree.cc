@@ -134,6 +134,7 @@ class Tree {
   void add_retry(Line& line, const store::Arrival& retry) const;
   void add_compensation(Line& line, RecordId id) const;
   void add_loop(Line& line, const Record& record) const;
+  // What is not shown of the iterations that a loop has forgotten; may be empty.
   std::string forgotten_text(BranchId loop) const;
   std::string took(RecordId id) const;
   bool is_open_now(RecordId id) const;
@@ -210,7 +211,8 @@ void Tree::gather() {
   }
   for (BranchId branch = 0; branch < log_.branch_count(); ++branch) {
     if (log_.branch(branch).is_loop && links_.checkpoint(branch) != nullptr &&
-        (history_.has_forgotten || !log_.branch(branch).forgotten)) {
+        (history_.has_forgotten || !log_.branch(branch).forgotten) &&
+        !forgotten_text(branch).empty()) {
       items_.push_back({branch, 0, 0, Item::What::kForgotten});
     }
   }
@@ -417,7 +419,7 @@ std::string Tree::forgotten_text(BranchId loop) const {
   if (!changes.empty()) {
     text += (text.empty() ? "" : ", ") + std::string("left state ") + changes;
   }
-  return text.empty() ? "all forgotten iterations are kept" : text;
+  return text;
 }
 
 void Tree::print_arrivals() {
@@ -547,7 +549,6 @@ void Tree::add_open(Line& line, const Record& record) {
   const store::RunRow* child = links_.child(record);
   if (child != nullptr) {  // It may outlive its parent.
     line.add(text_.name(store::status_text(child->status, child->waiting_for)), Style::kOpen);
-    line.add(", for " + in_the_past(child->created_ms));
     return;
   }
   if (is_over_ || end_ != replay::kNoRecord || record.forgotten) {
