@@ -10,7 +10,7 @@ FUZZ_FLAGS ?=
 # CMake and ctest take their own -j; this makefile's steps follow one another.
 .NOTPARALLEL:
 
-source_dirs := $(wildcard src include tests fuzz bench examples)
+source_dirs := $(wildcard src include tests fuzz bench examples docs/snippets)
 cxx_files = find $(source_dirs) \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' \) -print0
 
 .PHONY: help
@@ -69,9 +69,13 @@ check-format:
 check-layers:
 	@python3 tools/check_layers.py
 
+.PHONY: check-docs
+check-docs:
+	@python3 tools/check_docs.py
+
 # Test files are left out of clang-tidy: gtest's macros expand to code that its rules are not meant for.
 .PHONY: lint
-lint: build check-format check-layers  ## Check format, layers, and clang-tidy on src/
+lint: build check-format check-layers check-docs  ## Check format, layers, documentation, and clang-tidy on src/
 	@run-clang-tidy-19 -quiet -j $(JOBS) -p build '$(CURDIR)/src/(?!.*_(test|bench)\.cc$$).*\.cc$$'
 
 .PHONY: fuzz

@@ -3,7 +3,7 @@ if(NOT PAWL_BUILD_TESTS)
   return()
 endif()
 
-pawl_test(base_test SOURCES base/moment_test.cc base/result_test.cc base/uuid_test.cc LIBS pawl_base LABELS asan)
+pawl_test(base_test SOURCES base/moment_test.cc base/result_test.cc base/text_test.cc base/uuid_test.cc LIBS pawl_base LABELS asan)
 
 pawl_test(
   replay_test
@@ -21,7 +21,7 @@ pawl_test(
   LIBS pawl_replay
   LABELS asan)
 
-pawl_test(format_test SOURCES format/log_json_test.cc LIBS pawl_format LABELS asan)
+pawl_test(format_test SOURCES format/log_json_test.cc format/payload_json_test.cc LIBS pawl_format LABELS asan)
 
 pawl_test(
   view_test
@@ -31,6 +31,12 @@ pawl_test(
 
 # It replaces operator new, and is a program of its own.
 pawl_test(view_cost_test SOURCES view/cost_test.cc LIBS pawl_view)
+
+pawl_test(
+  portable_test
+  SOURCES portable/fork_test.cc portable/retry_test.cc portable/run_document_test.cc
+  LIBS pawl_portable pawl_format pawl_sqlite
+  LABELS asan)
 
 pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
 

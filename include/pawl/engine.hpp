@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "pawl/codec.hpp"
 #include "pawl/context.hpp"
@@ -34,6 +37,27 @@ struct Description {
   Time started;
   Time changed;  // When the status last did.
   Tags tags;
+  bool paused = false;  // Somebody holds it where it is.
+};
+
+// Which runs to list: all of what is given must hold.
+struct ListOptions {
+  std::vector<std::string> kinds = {};  // Any of them; none: all.
+  std::vector<Status> statuses = {};
+  Tags tags = {};                           // Each of them.
+  std::optional<Time> started_from = {};    // From then on,
+  std::optional<Time> started_before = {};  // and before then.
+  std::optional<Time> changed_from = {};    // The last change of status: of a run that has
+  std::optional<Time> changed_before = {};  // ended, its end.
+  std::optional<bool> paused = {};
+  std::size_t limit = 100;
+  std::string cursor = {};  // RunList::next of the page before.
+};
+
+// A page of runs, the newest first. It may hold less than was asked for although there are more.
+struct RunList {
+  std::vector<Description> runs;
+  std::string next;  // Where the next page begins; empty: that was all.
 };
 
 namespace detail {
@@ -62,10 +86,16 @@ void reject(Client& client, const std::string& run, const std::string& promise,
 void cancel(Client& client, const std::string& run, const std::string& reason);
 void terminate(Client& client, const std::string& run, const std::string& reason);
 void resume(Client& client, const std::string& run);
+bool pause(Client& client, const std::string& run, bool is_paused);
+std::int64_t retry_now(Client& client, const std::string& run);
+void remove(Client& client, const std::string& run);
+RunList list(Client& client, const ListOptions& options);
+std::int64_t count(Client& client, const ListOptions& options);
 // The encoded result; throws WorkflowFailed, WorkflowCancelled, TimedOut.
 std::string wait(Client& client, const std::string& run, std::optional<Millis> limit);
 Description describe(Client& client, const std::string& run);
-std::optional<std::string> state(Client& client, const std::string& run, std::string_view key);
+std::optional<std::string> state(Client& client, const std::string& run, std::string_view key,
+                                 std::uint64_t until_seq);
 void stop(Client& client);
 std::pair<std::string, std::string> parse_token(std::string_view token);
 
@@ -107,10 +137,13 @@ class RunHandle {
 
   Description describe() const { return detail::describe(*client_, id_); }
   Status status() const { return describe().status; }
-  // What its code has set by ctx.set(). Reads the run's history.
+  // What its code has set by ctx.set(), now or as it was after an entry of its log. Reads the run's
+  // history; of what a loop has forgotten, only what it left is known.
   template <class T>
-  std::optional<T> state(const std::string& key) const {
-    const std::optional<std::string> payload = detail::state(*client_, id_, key);
+  std::optional<T> state(
+      const std::string& key,
+      std::uint64_t after_seq = std::numeric_limits<std::uint64_t>::max()) const {
+    const std::optional<std::string> payload = detail::state(*client_, id_, key, after_seq);
     if (!payload) {
       return std::nullopt;
     }
@@ -127,6 +160,14 @@ class RunHandle {
   void terminate(const std::string& reason = {}) const { detail::terminate(*client_, id_, reason); }
   // Has a blocked run tried again.
   void resume() const { detail::resume(*client_, id_); }
+  // Holds it where it is: what is being executed is recorded, nothing more is begun. What reaches
+  // it waits; its tasks go on. False: it was so before.
+  bool pause() const { return detail::pause(*client_, id_, true); }
+  bool unpause() const { return detail::pause(*client_, id_, false); }
+  // What waits for its next attempt is tried now. Returns how many attempts that are.
+  std::int64_t retry_now() const { return detail::retry_now(*client_, id_); }
+  // Removes what is stored of it. It must have ended; UsageError if not.
+  void remove() const { detail::remove(*client_, id_); }
 
   // For the library.
   RunHandle(std::shared_ptr<detail::Client> client, std::string id, bool is_new)
@@ -213,6 +254,12 @@ class Engine {
     detail::describe(*client_, id);
     return RunHandle<R>(client_, std::move(id), false);
   }
+
+  // --- Searching ---
+  // Throws UsageError for a cursor that is none.
+  RunList list(const ListOptions& options = {}) { return detail::list(*client_, options); }
+  // All pages together.
+  std::int64_t count(const ListOptions& options = {}) { return detail::count(*client_, options); }
 
   // --- Promises ---
   template <class T = std::monostate>

@@ -133,11 +133,12 @@ class NotFound : public Exception {
  public:
   using Exception::Exception;
 };
+// There is a run with this id, or the promise has its answer.
 class AlreadyExists : public Exception {
  public:
   using Exception::Exception;
 };
-// The run has ended, the promise is resolved, or the engine has been stopped.
+// The run has ended, or the engine has been stopped.
 class Closed : public Exception {
  public:
   using Exception::Exception;

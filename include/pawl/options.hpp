@@ -132,6 +132,15 @@ struct Queue {
   std::size_t concurrency = 64;  // Tasks at once.
 };
 
+// How long runs are kept after they have ended; zero: for ever. Runs whose parent or a child is
+// open stay. The id of a run that was removed is free again.
+struct Retention {
+  Millis completed = Millis::zero();
+  Millis failed = Millis::zero();
+  Millis cancelled = Millis::zero();
+  Millis recurred = Millis::zero();
+};
+
 struct EngineOptions {
   bool work = true;              // False: clients' calls only.
   std::string worker_name = {};  // For people; empty: host and process.
@@ -140,7 +149,8 @@ struct EngineOptions {
   std::size_t cache_bytes = std::size_t{256} << 20U;  // For runs that wait in memory.
   // Larger ones are refused at the call that makes them: PayloadTooLarge.
   std::size_t payload_bytes_max = std::size_t{64} << 20U;
-  std::size_t activity_threads = 0;                        // 0: as many as seem useful.
+  Retention retention = {};          // Looked at when the engine starts, and at least every hour.
+  std::size_t activity_threads = 0;  // 0: as many as seem useful.
   std::shared_ptr<const PayloadCodec> payload_codec = {};  // For what is written.
   // For what was written by others, e.g. before a change of key.
   std::vector<std::shared_ptr<const PayloadCodec>> old_codecs = {};

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/json_text.h"
 #include "cli/waiter.h"
-#include "format/log_json.h"
+#include "format/entry_json.h"
+#include "format/json_printer.h"
 #include "view/entry_lines.h"
 #include "view/text.h"
 
@@ -122,10 +122,7 @@ Result<void> Follower::print_entries(store::Store& store) {
       store.read_log(row_.key, lines_->next_seq(), [&](const replay::Entry& entry) -> Result<void> {
         PAWL_TRY_ASSIGN(std::string line, lines_->add(entry));
         if (options_.as_jsonl) {
-          const replay::Log& log = lines_->log();
-          line =
-              json_text(format::export_entry(log, static_cast<replay::RecordId>(log.size() - 1))) +
-              "\n";
+          line = format::print_json(format::entry_to_json(entry)) + "\n";
         }
         if (lines_max == 0) {
           print(line);

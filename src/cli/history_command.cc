@@ -17,12 +17,12 @@
 #include <system_error>
 
 #include <CLI/CLI.hpp>
-#include <boost/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/follow.h"
-#include "cli/json_text.h"
-#include "format/log_json.h"
+#include "format/entry_json.h"
+#include "format/json_printer.h"
+#include "portable/run_document.h"
 #include "store/sqlite/sqlite_store.h"
 #include "view/history.h"
 #include "view/paint.h"
@@ -46,8 +46,6 @@ struct HistoryArguments {
 };
 
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::size_t kPayloadCharsMax = 100;
 constexpr std::size_t kMessageCharsMax = 500;
@@ -77,70 +75,10 @@ Result<store::RunRow> find(store::Store& store, const HistoryArguments& argument
   return *std::move(row);
 }
 
-std::string_view state_name(store::CompensationState state) {
-  switch (state) {
-    case store::CompensationState::kOpen:
-      return "open";
-    case store::CompensationState::kDone:
-      return "done";
-    case store::CompensationState::kFailed:
-      return "failed";
-  }
-  return "unknown";
-}
-
-// The whole run as JSON, for other programs. The only place that knows its form.
-Result<json::object> export_run(store::Store& store, const store::RunRow& run) {
-  PAWL_TRY_ASSIGN(const view::History history, view::read_history(store, run));
-  const store::RunRow& row = history.row;
-  json::object object;
-  object["id"] = row.id;
-  object["number"] = row.number;
-  object["runId"] = row.uuid.to_string();
-  object["kind"] = row.kind;
-  object["status"] = store::status_name(row.status);
-  if (!row.waiting_for.empty()) {
-    object["waitingFor"] = row.waiting_for;
-  }
-  if (!history.reason.empty()) {
-    object["reason"] = history.reason;
-  }
-  object["startedAt"] = row.created_ms;
-  object["changedAt"] = row.changed_ms;
-  object["input"] = format::payload_to_json(history.input);
-  object["log"] = format::export_log(history.log);
-  json::array inbox;
-  for (const store::Arrival& arrival : history.inbox) {
-    const replay::EntryTraits* known =
-        replay::find_traits(static_cast<replay::EntryKind>(arrival.kind));
-    json::object waiting;
-    waiting["event"] = known == nullptr ? "RetryOperation" : known->event;
-    waiting["dueAt"] = arrival.due_ms;
-    waiting["id"] = arrival.id;
-    inbox.push_back(std::move(waiting));
-  }
-  object["inbox"] = std::move(inbox);
-  json::array tasks;
-  for (const store::TaskRow& task : history.tasks) {
-    json::object open;
-    open["id"] = task.id;
-    open["type"] = task.type;
-    open["queue"] = task.queue;
-    open["attempt"] = task.attempt;
-    open["dueAt"] = task.due_ms;
-    tasks.push_back(std::move(open));
-  }
-  object["tasks"] = std::move(tasks);
-  json::array compensations;
-  for (const store::CompensationRow& compensation : history.compensations) {
-    json::object one;
-    one["name"] = compensation.name;
-    one["state"] = state_name(compensation.state);
-    one["attempts"] = compensation.attempt;
-    compensations.push_back(std::move(one));
-  }
-  object["compensations"] = std::move(compensations);
-  return object;
+// The whole run, for other programs: docs/formats/run.md.
+Result<std::string> export_run(store::Store& store, const store::RunRow& run) {
+  PAWL_TRY_ASSIGN(const portable::RunDocument document, portable::read_document(store, run.key));
+  return portable::to_json(document);
 }
 
 std::int64_t now_ms() {
@@ -187,7 +125,9 @@ Result<void> print_entries(store::Store& store, const store::RunRow& row,
   const replay::Log& log = history.log;
   const std::size_t count = arguments.tail == 0 ? log.size() : std::min(log.size(), arguments.tail);
   for (std::size_t id = log.size() - count; id < log.size(); ++id) {
-    print(json_text(format::export_entry(log, static_cast<replay::RecordId>(id))) + "\n");
+    replay::Log::EntryTexts texts;
+    const replay::Entry entry = log.entry(static_cast<replay::RecordId>(id), texts);
+    print(format::print_json(format::entry_to_json(entry)) + "\n");
   }
   return {};
 }
@@ -204,8 +144,8 @@ Result<void> show(const HistoryArguments& arguments) {
     return print_entries(*store, row, arguments);
   }
   if (arguments.output == "json") {
-    PAWL_TRY_ASSIGN(json::object run, export_run(*store, row));
-    print(json_text(std::move(run)) + "\n");
+    PAWL_TRY_ASSIGN(const std::string run, export_run(*store, row));
+    print(run);
     return {};
   }
   PAWL_TRY_ASSIGN(const view::History history,
@@ -254,7 +194,7 @@ std::shared_ptr<HistoryArguments> add_history_command(CLI::App& app) {
       "  pawl history order-17 --store sqlite:shop.db --tail 20 --source\n"
       "  pawl history order-17 --store sqlite:shop.db -o jsonl\n"
       "  pawl history --store sqlite:shop.db -- -odd-id\n"
-      "\nThe JSON form of the log: docs/formats/scenario.md");
+      "\nThe JSON form: docs/formats/run.md");
   command->callback([arguments] {
     if (arguments->as_json) {
       arguments->output = "json";

@@ -11,6 +11,7 @@
 #include <boost/json.hpp>
 
 #include "conform/task.h"
+#include "format/json_printer.h"
 #include "format/json_reader.h"
 #include "format/log_json.h"
 #include "replay/machine.h"
@@ -72,6 +73,15 @@ struct Variable {
 
 std::string text_of(const json::value& value) {
   return std::string(value.get_string().data(), value.get_string().size());
+}
+
+// What a program sees of a payload; what is no JSON is a text.
+json::value value_in(std::string_view payload) {
+  if (payload.empty()) {
+    return nullptr;
+  }
+  Result<json::value> value = format::parse_json(payload);
+  return value ? *std::move(value) : json::value(payload);
 }
 
 // The text of a recorded error: itself, or its message.
@@ -337,7 +347,7 @@ Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::st
   if (status.state == AwaitState::kCancelled) {
     std::string reason;
     if (!machine_->cancel_reason().empty()) {
-      reason = ": " + error_text(format::payload_to_json(machine_->cancel_reason()));
+      reason = ": " + error_text(value_in(machine_->cancel_reason()));
     }
     co_return thrown("cancelled" + reason, true);
   }
@@ -478,8 +488,7 @@ Task<Flow> Interpreter::run_loop(const json::object* code, Scope scope, std::str
   json::value result = finished;
   bool is_broken = position->done;
   if (is_broken) {
-    result = position->result.empty() ? json::value(finished)
-                                      : format::payload_to_json(position->result);
+    result = position->result.empty() ? json::value(finished) : value_in(position->result);
   }
   while (!is_broken && finished < times) {
     if (++steps_ > kStepsMax) {
@@ -515,8 +524,8 @@ Task<Flow> Interpreter::run_loop(const json::object* code, Scope scope, std::str
     }
   }
   tick();
-  const auto checkpoint =
-      machine_->end_loop(loop, std::to_string(finished), is_broken ? json::serialize(result) : "");
+  const auto checkpoint = machine_->end_loop(loop, std::to_string(finished),
+                                             is_broken ? format::print_json(result) : "");
   if (!checkpoint) {
     co_return raise(checkpoint.error());
   }
@@ -553,7 +562,7 @@ CommandRequest Interpreter::request_for(CommandKind kind, const json::object& st
     payload = step.if_contains("value");
   }
   if (payload != nullptr) {
-    payload_ = json::serialize(
+    payload_ = format::print_json(
         resolve(*payload, path + (kind == CommandKind::kState ? ".value" : ".input")));
     request.has_payload = true;
     request.payload = payload_;
@@ -591,10 +600,10 @@ Flow Interpreter::run_operation(const json::object& step, const Scope& scope,
     OutcomeKind outcome = OutcomeKind::kValue;
     std::string payload = "null";
     if (const json::value* value = step.if_contains("returns")) {
-      payload = json::serialize(resolve(*value, path + ".returns"));
+      payload = format::print_json(resolve(*value, path + ".returns"));
     } else if (const json::value* error = step.if_contains("throws")) {
       outcome = OutcomeKind::kFailed;
-      payload = json::serialize(resolve(*error, path + ".throws"));
+      payload = format::print_json(resolve(*error, path + ".throws"));
     }
     tick();
     const Result<void> completed = machine_->complete_operation(opened->future, outcome, payload);
@@ -701,7 +710,7 @@ Flow Interpreter::run_read(const json::object& step, const Scope& scope, const s
   const json::value& subject = step.begin()->value();
   if (verb == "get") {
     const auto value = machine_->state(subject.get_string());
-    assign(step, value ? format::payload_to_json(*value) : json::value());
+    assign(step, value ? value_in(*value) : json::value());
   } else if (verb == "has_signal") {
     assign(step, json::value(machine_->signal_count(subject.get_string()) > 0));
   } else if (verb == "drain") {
@@ -716,8 +725,7 @@ Flow Interpreter::run_read(const json::object& step, const Scope& scope, const s
         break;
       }
       const replay::Record& record = machine_->log()[*id];
-      taken.push_back(record.has_payload ? format::payload_to_json(record.payload.view())
-                                         : json::value());
+      taken.push_back(record.has_payload ? value_in(record.payload.view()) : json::value());
     }
     assign(step, std::move(taken));
   } else if (verb == "now") {
@@ -797,7 +805,7 @@ json::value Interpreter::substitute(const json::value& value, const std::string&
 
 json::value Interpreter::value_of(FutureId future) const {
   const replay::Outcome outcome = *machine_->outcome(future);
-  return outcome.has_payload ? format::payload_to_json(outcome.payload) : json::value();
+  return outcome.has_payload ? value_in(outcome.payload) : json::value();
 }
 
 Flow Interpreter::failure_of(const Variable& variable) const {
@@ -875,7 +883,7 @@ Result<json::object> Interpreter::run() {
   }
   Flow& flow = root.result();
   EntryKind end = EntryKind::kWorkflowCompleted;
-  std::string payload = json::serialize(flow.value);
+  std::string payload = format::print_json(flow.value);
   if (flow.kind == Flow::Kind::kRecur) {
     end = EntryKind::kWorkflowRecurred;
   } else if (flow.kind == Flow::Kind::kThrow && flow.is_cancel) {
@@ -883,7 +891,7 @@ Result<json::object> Interpreter::run() {
     payload = machine_->cancel_reason();
   } else if (flow.kind == Flow::Kind::kThrow) {
     end = EntryKind::kWorkflowFailed;
-    payload = json::serialize(json::value(flow.error));
+    payload = format::print_json(json::value(flow.error));
   }
   tick();
   const Result<void> finished = machine_->finish(end, payload);

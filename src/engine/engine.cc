@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include <boost/json.hpp>
+
 #include "engine/engine_impl.h"
 
 namespace pawl::engine {
@@ -147,13 +149,31 @@ void EngineImpl::run_job_done() {
   }
 }
 
-Result<void> EngineImpl::start() {
-  const std::int64_t now_ms = env_->now_ms();
+store::WorkerInfo EngineImpl::worker_info(std::int64_t now_ms) const {
+  namespace json = boost::json;
   store::WorkerInfo info;
   info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
   info.now_ms = now_ms;
   info.expires_ms = now_ms + options_.lease_ms;
-  PAWL_TRY_ASSIGN(worker_, store_->add_worker(info));
+  json::object serves;
+  json::object kinds;
+  for (const auto& [kind, definition] : definitions_) {
+    kinds[kind] = definition.fingerprint;
+  }
+  serves["kinds"] = std::move(kinds);
+  serves["activities"] = json::array(activity_names_.begin(), activity_names_.end());
+  json::array queues;
+  for (const Queue& queue : queues_) {
+    queues.push_back(json::string(queue.options.name));
+  }
+  serves["queues"] = std::move(queues);
+  info.serves = json::serialize(serves);
+  return info;
+}
+
+Result<void> EngineImpl::start() {
+  const std::int64_t now_ms = env_->now_ms();
+  PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
   PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
   PAWL_TRY_ASSIGN(const store::ArrivalKey last_arrival, store_->last_arrival());
   store_->watch([this] { on_change(); });
@@ -167,6 +187,7 @@ Result<void> EngineImpl::start() {
     look_for_stuck();
     take_tasks();
     look_at_due_tasks();
+    begin_retention();
     set_alarm();
   });
   return {};
@@ -248,7 +269,7 @@ void EngineImpl::set_alarm() {
   if (stopping_) {
     return;
   }
-  std::int64_t next = std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_});
+  std::int64_t next = std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_, retention_ms_});
   if (!deadlines_.empty()) {
     next = std::min(next, deadlines_.begin()->first);
   }
@@ -302,6 +323,9 @@ void EngineImpl::on_alarm() {
   }
   if (sweep_ms_ <= now_ms) {
     sweep();
+  }
+  if (retention_ms_ <= now_ms) {
+    begin_retention();
   }
   if (beat_ms_ <= now_ms) {
     beat_ms_ = store::kNever;
@@ -405,11 +429,7 @@ void EngineImpl::declared_dead() {
     drop(key);
   }
   stop_tasks();
-  const std::int64_t now_ms = env_->now_ms();
-  store::WorkerInfo info;
-  info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
-  info.now_ms = now_ms;
-  info.expires_ms = now_ms + options_.lease_ms;
+  const store::WorkerInfo info = worker_info(env_->now_ms());
   post(Lane::kStore, [this, info] {
     const Result<store::WorkerKey> worker = store_->add_worker(info);
     post(Lane::kLoop, [this, info, worker] {
@@ -460,6 +480,7 @@ Engine::Figures EngineImpl::figures() {
   figures.lost = counters_.lost;
   figures.operations = counters_.operations;
   figures.tasks = counters_.tasks;
+  figures.removed = counters_.removed;
   figures.held = counters_.held;
   figures.cached = counters_.cached;
   figures.cache_bytes = counters_.cache_bytes;
@@ -716,30 +737,111 @@ void EngineImpl::terminate(std::string run_id, std::string reason, Callback<void
   });
 }
 
-void EngineImpl::resume(std::string run_id, Callback<void> done) {
+// Does to a run what an operation says, and answers with what `then` makes of it.
+template <class Op, class T, class Then>
+void EngineImpl::act(Op op, Callback<T> done, Then then) {
   if (closed_) {
     done(stopped());
     return;
   }
-  store::Resume resume;
-  resume.run_id = std::move(run_id);
-  post(Lane::kLoop, [this, resume = std::move(resume), done = std::move(done)]() mutable {
+  post(Lane::kLoop, [this, op = std::move(op), done = std::move(done), then]() mutable {
     if (stopping_) {
       done(stopped());
       return;
     }
-    resume.now_ms = env_->now_ms();
-    submit<store::Resume>(std::move(resume),
-                          [this, done](Result<void> result, store::Resume& written) {
-                            if (!result) {
-                              done(std::move(result).error());
-                            } else if (written.outcome != store::SendOutcome::kSent) {
-                              done(to_error(written.outcome, written.run_id, ""));
-                            } else {
-                              claim_soon();
-                              done({});
-                            }
-                          });
+    op.now_ms = env_->now_ms();
+    submit<Op>(std::move(op), [done, then](Result<void> result, Op& written) {
+      if (!result) {
+        done(std::move(result).error());
+      } else if (written.outcome != store::SendOutcome::kSent) {
+        done(to_error(written.outcome, written.run_id, ""));
+      } else if constexpr (std::is_void_v<T>) {
+        then(written);
+        done({});
+      } else {
+        done(then(written));
+      }
+    });
+  });
+}
+
+void EngineImpl::resume(std::string run_id, Callback<void> done) {
+  store::Resume resume;
+  resume.run_id = std::move(run_id);
+  act(std::move(resume), std::move(done), [this](const store::Resume&) { claim_soon(); });
+}
+
+void EngineImpl::pause(std::string run_id, bool is_paused, Callback<bool> done) {
+  store::Pause pause;
+  pause.run_id = std::move(run_id);
+  pause.is_paused = is_paused;
+  act(std::move(pause), std::move(done), [this](const store::Pause& written) {
+    Slot* slot = find_held(written.target);
+    if (slot != nullptr) {
+      slot->is_paused = written.is_paused;
+      process(*slot);
+    } else if (!written.is_paused) {
+      claim_soon();
+    }
+    return written.changed;
+  });
+}
+
+void EngineImpl::hurry(std::string run_id, Callback<std::int64_t> done) {
+  store::Hurry hurry;
+  hurry.run_id = std::move(run_id);
+  act(std::move(hurry), std::move(done), [this](const store::Hurry& written) {
+    if (started_ && written.attempts > 0) {
+      claim_soon();
+      look_at_due_tasks();
+      for (Queue& queue : queues_) {
+        queue.may_have_more = true;
+      }
+      take_tasks();
+    }
+    return written.attempts;
+  });
+}
+
+void EngineImpl::remove(std::string run_id, Callback<void> done) {
+  if (closed_) {
+    done(stopped());
+    return;
+  }
+  post(Lane::kLoop, [this, run_id = std::move(run_id), done = std::move(done)] {
+    if (stopping_) {
+      done(stopped());
+      return;
+    }
+    post(Lane::kReader, [this, run_id, done] {
+      const Result<std::optional<store::RunRow>> row = store_->find_run(run_id, std::nullopt);
+      post(Lane::kLoop, [this, run_id, done, row] {
+        if (!row || !*row) {
+          done(row ? no_run(run_id) : row.error());
+          return;
+        }
+        store::DeleteRun remove;
+        remove.run = (*row)->key;
+        submit<store::DeleteRun>(
+            std::move(remove),
+            [run_id, done](const Result<void>& result, const store::DeleteRun& written) {
+              using Outcome = store::DeleteRun::Outcome;
+              if (!result) {
+                done(result.error());
+              } else if (written.outcome == Outcome::kDeleted) {
+                done({});
+              } else if (written.outcome == Outcome::kNoRun) {
+                done(no_run(run_id));
+              } else {
+                done(make_error(ErrorCode::kInvalidState,
+                                "run '" + run_id + "' " +
+                                    (written.outcome == Outcome::kOpen
+                                         ? "has not ended; cancel or terminate it first"
+                                         : "stays as long as its parent or a child is open")));
+              }
+            });
+      });
+    });
   });
 }
 

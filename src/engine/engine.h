@@ -28,6 +28,12 @@ struct QueueOptions {
 // What went wrong and is being tried again. Any thread.
 using ErrorSink = std::function<void(const Error& error, std::string_view what)>;
 
+// Closed runs with this status are removed when they ended so long ago.
+struct RetentionRule {
+  store::RunStatus status{};
+  std::int64_t age_ms = 0;
+};
+
 struct EngineOptions {
   std::string worker_name;  // For people; empty: host and pid.
   std::int64_t lease_ms = 30'000;
@@ -35,6 +41,7 @@ struct EngineOptions {
   std::size_t payload_bytes_max = std::size_t{64} << 20U;
   std::vector<QueueOptions> queues = {{}};  // Queues to take tasks from.
   std::size_t runs_at_once = 10'000;        // Held; more wait in the store.
+  std::vector<RetentionRule> retention;     // None: runs stay for ever.
   // Every run is thrown out of memory after each turn and comes back by replay. For tests.
   bool replay_every_turn = false;
   ErrorSink on_error;  // Empty: nobody is told.
@@ -101,6 +108,13 @@ class Engine {
                       Callback<void> done) = 0;
   virtual void cancel(std::string run_id, std::string reason, Callback<void> done) = 0;
   virtual void terminate(std::string run_id, std::string reason, Callback<void> done) = 0;
+  // Holds a run where it is, or lets it go on: what is being executed is recorded first. False: it
+  // was so before.
+  virtual void pause(std::string run_id, bool is_paused, Callback<bool> done) = 0;
+  // What waits for its next attempt is tried now. Returns how many do.
+  virtual void hurry(std::string run_id, Callback<std::int64_t> done) = 0;
+  // Removes a closed run. kInvalidState: it is open, or its parent or a child is.
+  virtual void remove(std::string run_id, Callback<void> done) = 0;
   // A blocked run is tried again.
   virtual void resume(std::string run_id, Callback<void> done) = 0;
   // Called when the run is closed, following a recurring one to its end.
@@ -117,8 +131,9 @@ class Engine {
     std::uint64_t lost = 0;  // Turns of runs that somebody else had taken.
     std::uint64_t operations = 0;
     std::uint64_t tasks = 0;
-    std::size_t held = 0;    // Runs held now,
-    std::size_t cached = 0;  // suspended in memory,
+    std::uint64_t removed = 0;  // Old runs.
+    std::size_t held = 0;       // Runs held now,
+    std::size_t cached = 0;     // suspended in memory,
     std::size_t cache_bytes = 0;
   };
   virtual Figures figures() = 0;

@@ -1,6 +1,7 @@
 // EngineImpl: the engine's state, all of it touched on the loop only. Its parts are spread over
 // engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_stuck.cc (runs
-// that others could not go on with), engine_sagas.cc (compensations) and engine_tasks.cc (queues).
+// that others could not go on with), engine_sagas.cc (compensations), engine_tasks.cc (queues) and
+// engine_retention.cc (removing old runs).
 #pragma once
 
 #include <atomic>
@@ -49,6 +50,9 @@ class EngineImpl final : public Engine {
   void cancel(std::string run_id, std::string reason, Callback<void> done) override;
   void terminate(std::string run_id, std::string reason, Callback<void> done) override;
   void resume(std::string run_id, Callback<void> done) override;
+  void pause(std::string run_id, bool is_paused, Callback<bool> done) override;
+  void hurry(std::string run_id, Callback<std::int64_t> done) override;
+  void remove(std::string run_id, Callback<void> done) override;
   void wait(std::string run_id, Callback<RunOutcome> done) override;
   store::Store& store() override { return *store_; }
   Environment& environment() override { return *env_; }
@@ -75,6 +79,7 @@ class EngineImpl final : public Engine {
     std::shared_ptr<Run> run;
     Phase phase = Phase::kLoading;
     std::unique_ptr<Saga> saga;
+    bool is_paused = false;  // Held only until nothing of it is being executed.
     bool must_read_inbox = false;
     bool knows_inbox = true;                   // False: what its claim did not bring is to be read.
     std::uint64_t claimed_at = 0;              // In inbox_reads_begun_.
@@ -135,6 +140,7 @@ class EngineImpl final : public Engine {
   void look_for_changes();
   void beat();
   void sweep();
+  store::WorkerInfo worker_info(std::int64_t now_ms) const;
   bool is_known(std::string_view kind) const;
   void report(const Error& error, std::string_view what);
   // `op`: moved from. `done`: void(Result<void>, Op&).
@@ -146,6 +152,8 @@ class EngineImpl final : public Engine {
   void begin_run(store::StartRun& written);
   void send(store::Send send, Callback<bool> done);
   void answer_send(Result<void> result, store::Send& send, const Callback<bool>& done);
+  template <class Op, class T, class Then>
+  void act(Op op, Callback<T> done, Then then);
   void tell_waiters(const std::string& id, const Result<RunOutcome>& outcome);
   // Tells those whose run has ended, or whose store cannot even be read any more.
   void check_waiters(bool held_too = false);
@@ -165,6 +173,7 @@ class EngineImpl final : public Engine {
   void loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> loaded);
   void read_again(Slot& slot);
   void process(Slot& slot);
+  void leave(Slot& slot);
   void commit(Slot& slot, Turn&& turn);
   void turn_done(store::RunKey key, const Result<void>& result, store::CommitTurn& commit);
   void ended(Slot& slot, const store::CommitTurn& commit);
@@ -194,6 +203,11 @@ class EngineImpl final : public Engine {
   void claim_stuck();
   void end_stuck_search();
 
+  // --- Retention (engine_retention.cc) ---
+  void plan_retention();
+  void begin_retention();
+  void retain(std::size_t rule, std::int64_t now_ms, store::ClosedRun after);
+
   // --- Sagas (engine_sagas.cc) ---
   void begin_saga(Slot& slot, std::vector<store::CompensationRow> rows, std::uint8_t end,
                   std::string payload);
@@ -201,6 +215,7 @@ class EngineImpl final : public Engine {
   void compensation_done(store::RunKey key, std::uint32_t position, std::int64_t epoch,
                          ActivityOutcome outcome);
   void end_saga(Slot& slot);
+  Turn give_back_saga(const Slot& slot) const;
 
   // --- Tasks (engine_tasks.cc) ---
   void take_tasks();
@@ -290,6 +305,8 @@ class EngineImpl final : public Engine {
   bool is_looking_at_tasks_ = false;
   bool look_at_tasks_again_ = false;
 
+  std::int64_t retention_ms_ = store::kNever;  // When closed runs are looked at next.
+
   // Written on the loop, read anywhere.
   struct Counters {
     std::atomic<std::uint64_t> turns = 0;
@@ -298,6 +315,7 @@ class EngineImpl final : public Engine {
     std::atomic<std::uint64_t> lost = 0;
     std::atomic<std::uint64_t> operations = 0;
     std::atomic<std::uint64_t> tasks = 0;
+    std::atomic<std::uint64_t> removed = 0;
     std::atomic<std::size_t> held = 0;
     std::atomic<std::size_t> cached = 0;
     std::atomic<std::size_t> cache_bytes = 0;

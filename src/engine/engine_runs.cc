@@ -245,6 +245,10 @@ void EngineImpl::process(Slot& slot) {
   if (stopping_ && (slot.saga != nullptr || !slot.run->has_outcomes())) {
     return;  // Only what has been done already is recorded.
   }
+  if (slot.is_paused && (slot.saga != nullptr || !slot.run->has_outcomes())) {
+    leave(slot);
+    return;
+  }
   if (slot.saga != nullptr) {
     process_saga(slot);
     return;
@@ -267,6 +271,20 @@ void EngineImpl::process(Slot& slot) {
     }
   }
   start_operations(slot);
+}
+
+// Somebody holds the run where it is: what is being executed is recorded, nothing more is begun.
+void EngineImpl::leave(Slot& slot) {
+  if (slot.saga != nullptr) {
+    if (!slot.saga->is_running) {
+      commit(slot, give_back_saga(slot));
+    }
+    return;
+  }
+  if (!slot.run->is_executing()) {
+    slot.transactions.clear();
+    commit(slot, slot.run->leave(env_->now_ms()));
+  }
 }
 
 void EngineImpl::commit(Slot& slot, Turn&& turn) {
@@ -327,6 +345,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     just_consumed_.insert(commit.consumed.begin(), commit.consumed.end());
   }
   slot->run->committed(commit);
+  slot->is_paused = commit.is_paused;
   touched(commit.others);
   cancel_tasks(key, commit.cancelled_tasks);
   if (!commit.tasks.empty()) {
@@ -347,7 +366,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     return;
   }
   if (commit.released) {
-    if (commit.status == store::RunStatus::kBlocked) {
+    if (commit.status == store::RunStatus::kBlocked || commit.is_paused) {
       drop(key);
     } else {
       next_wake_ms_ =

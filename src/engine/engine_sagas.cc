@@ -19,6 +19,13 @@ class CompensationAttempt final : public ActivityAttempt {
   std::shared_ptr<std::atomic<bool>> stop_;
 };
 
+// The last one registered that is open.
+auto next_open(auto& rows) {
+  return std::find_if(rows.rbegin(), rows.rend(), [](const store::CompensationRow& row) {
+    return row.state == store::CompensationState::kOpen;
+  });
+}
+
 }  // namespace
 
 void EngineImpl::begin_saga(Slot& slot, std::vector<store::CompensationRow> rows, std::uint8_t end,
@@ -37,9 +44,7 @@ void EngineImpl::process_saga(Slot& slot) {
   if (slot.phase != Phase::kIdle || saga.is_running || stopping_) {
     return;
   }
-  const auto next = std::find_if(saga.rows.rbegin(), saga.rows.rend(), [](const auto& row) {
-    return row.state == store::CompensationState::kOpen;
-  });
+  const auto next = next_open(saga.rows);
   if (next == saga.rows.rend()) {
     end_saga(slot);
     return;
@@ -47,18 +52,12 @@ void EngineImpl::process_saga(Slot& slot) {
   const std::int64_t now_ms = env_->now_ms();
   const auto type = activities_.find(next->name);
   if (next->due_ms > now_ms || type == activities_.end()) {
-    Turn turn;
-    turn.commit.run = slot.run->key();
-    turn.commit.worker = slot.run->row().owner;
-    turn.commit.epoch = slot.run->row().epoch;
-    turn.commit.now_ms = now_ms;
-    turn.commit.release = true;
-    turn.commit.status = store::RunStatus::kCompensating;
-    turn.commit.waiting_for = "compensation " + next->name;
+    Turn turn = give_back_saga(slot);
     if (type == activities_.end()) {
       // Left to a process that has it.
       turn.commit.needs = next->name;
       turn.commit.waiting_for += " (no activity of this name is registered)";
+      turn.commit.wake_ms = store::kNever;
     } else {
       turn.commit.wake_ms = next->due_ms;
     }
@@ -80,6 +79,20 @@ void EngineImpl::process_saga(Slot& slot) {
       compensation_done(key, position, epoch, std::move(outcome));
     });
   });
+}
+
+Turn EngineImpl::give_back_saga(const Slot& slot) const {
+  Turn turn;
+  turn.commit.run = slot.run->key();
+  turn.commit.worker = slot.run->row().owner;
+  turn.commit.epoch = slot.run->row().epoch;
+  turn.commit.now_ms = env_->now_ms();
+  turn.commit.release = true;
+  turn.commit.status = store::RunStatus::kCompensating;
+  const auto next = next_open(slot.saga->rows);
+  turn.commit.waiting_for = next == slot.saga->rows.rend() ? "" : "compensation " + next->name;
+  turn.commit.wake_ms = turn.commit.now_ms;
+  return turn;
 }
 
 void EngineImpl::compensation_done(store::RunKey key, std::uint32_t position, std::int64_t epoch,

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/moment.h"
+#include "engine/task_row.h"
 
 namespace pawl::engine {
 
@@ -21,30 +22,6 @@ store::NewArrival make_arrival(EntryKind kind, std::string_view id, std::int64_t
   arrival.id = id;
   arrival.due_ms = due_ms;
   return arrival;
-}
-
-store::NewTask make_task(const replay::Entry& entry) {
-  const Result<TaskOptions> decoded = decode_task_options(entry.extra);
-  const TaskOptions options = decoded ? *decoded : TaskOptions{};
-  store::NewTask task;
-  task.id = entry.id;
-  task.type = entry.name;
-  task.queue = options.queue;
-  task.priority = options.priority;
-  task.input = entry.payload;
-  task.has_input = entry.has_payload;
-  task.options = entry.extra;
-  task.wait_ms = options.wait_timeout_ms;
-  task.attempt_ms = options.attempt_timeout_ms;
-  task.heartbeat_ms = options.heartbeat_timeout_ms;
-  if (options.total_timeout_ms > 0) {
-    task.deadline_ms = add_ms(entry.time_ms, options.total_timeout_ms);
-  }
-  task.due_ms = task.deadline_ms;
-  if (options.wait_timeout_ms > 0) {
-    task.due_ms = std::min(task.due_ms, add_ms(entry.time_ms, options.wait_timeout_ms));
-  }
-  return task;
 }
 
 store::CompensationRow make_compensation(const replay::Log& log, replay::RecordId id,
@@ -174,6 +151,7 @@ void Run::put(store::Arrival&& arrival) {
   const store::ArrivalKey key = arrival.key;
   const auto [found, is_new] = inbox_.try_emplace(key, std::move(arrival));
   if (!is_new) {
+    bring_forward(found->second, arrival.due_ms);
     return;
   }
   const store::Arrival& kept = found->second;
@@ -183,6 +161,20 @@ void Run::put(store::Arrival&& arrival) {
   }
   if (kept.due_ms > 0) {
     by_id_[{kept.kind, kept.id.empty() ? kept.location : kept.id}] = key;
+  }
+}
+
+// Somebody has hurried it. (try_emplace() leaves alone what it does not take.)
+void Run::bring_forward(store::Arrival& known, std::int64_t due_ms) {
+  if (known.kind != store::kRetryOperation || due_ms >= known.due_ms) {
+    return;
+  }
+  known.due_ms = due_ms;
+  Operation* operation = find_operation(known.id);
+  if (operation != nullptr && operation->state == Operation::State::kWaiting) {
+    retry_dues_.erase({operation->due_ms, known.id});
+    operation->due_ms = due_ms;
+    retry_dues_.emplace(due_ms, known.id);
   }
 }
 
@@ -532,6 +524,26 @@ void Run::add_end(const replay::Entry& entry, store::CommitTurn& commit) {
 }
 
 bool Run::is_quiet() const { return busy_operations_ == 0; }
+
+bool Run::is_executing() const {
+  return !recorded_.empty() || std::ranges::any_of(operations_, [](const auto& entry) {
+    const Operation& operation = entry.second;
+    return operation.state == Operation::State::kRunning && !operation.transact;
+  });
+}
+
+Turn Run::leave(std::int64_t now_ms) const {
+  Turn turn;
+  turn.has_changes = true;
+  begin_commit(turn.commit, now_ms);
+  turn.commit.kept.assign(given_.begin(), given_.end());
+  turn.commit.release = true;
+  turn.commit.waiting_for = is_loaded() ? waiting_for() : "";
+  turn.commit.status =
+      turn.commit.waiting_for.empty() ? store::RunStatus::kRunning : store::RunStatus::kWaiting;
+  turn.commit.wake_ms = now_ms;  // Should it not be paused any more.
+  return turn;
+}
 
 // Attempts of operations that the code, changed since, does not ask for any more.
 void Run::drop_orphaned_retries(std::int64_t now_ms, store::CommitTurn& commit) {

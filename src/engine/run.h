@@ -95,6 +95,11 @@ class Run final : public RunHost {
   Turn block_code(std::int64_t now_ms, std::string reason) const;
   // Blocked for a reason that no code can do away with.
   Turn block(std::int64_t now_ms, std::string reason) const;
+  // Gives it back although operations are about to start: they are asked for again when it comes
+  // back. Only if nothing is being executed.
+  Turn leave(std::int64_t now_ms) const;
+  // An operation runs, or its outcome waits to be recorded. Transactions are not meant.
+  bool is_executing() const;
   // Says what became of a turn's commit.
   void committed(store::CommitTurn& commit);
   // True if no operation runs or is about to.
@@ -140,6 +145,7 @@ class Run final : public RunHost {
   void add_end(const replay::Entry& entry, store::CommitTurn& commit);
   void drop_orphaned_retries(std::int64_t now_ms, store::CommitTurn& commit);
   void add_release(std::int64_t now_ms, store::CommitTurn& commit);
+  void bring_forward(store::Arrival& known, std::int64_t due_ms);
   void take_out(store::ArrivalKey key);
   void wait_until(Operation& operation, std::int64_t due_ms);
   void withdraw(store::CommitTurn& commit, std::uint8_t kind, std::string_view id) const;

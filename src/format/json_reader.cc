@@ -10,9 +10,6 @@ namespace json = boost::json;
 
 namespace {
 
-// Deep enough for any program; shallow enough that no recursion over it can exhaust the stack.
-constexpr std::size_t kDepthMax = 2000;
-
 // Without rounding: not every 64-bit number is a double.
 bool is_whole_number(double number, const json::value& whole) {
   if (whole.is_int64()) {
@@ -25,9 +22,9 @@ bool is_whole_number(double number, const json::value& whole) {
 
 }  // namespace
 
-Result<json::value> parse_json(std::string_view text) {
+Result<json::value> parse_json(std::string_view text, std::size_t depth_max) {
   json::parse_options options;
-  options.max_depth = kDepthMax;
+  options.max_depth = depth_max;
   json::stream_parser parser(json::storage_ptr(), options);
   boost::system::error_code error;
   std::size_t consumed = 0;

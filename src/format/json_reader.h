@@ -1,6 +1,7 @@
 // Typed access to parsed JSON with errors that name the field, and what std lacks around it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,8 +12,11 @@
 
 namespace pawl::format {
 
+// Deep enough for any program; shallow enough that no recursion over it can exhaust the stack.
+inline constexpr std::size_t kJsonDepthMax = 2000;
+
 // Parses text; kMalformedInput says line, column and what is wrong there. Nesting is limited.
-Result<boost::json::value> parse_json(std::string_view text);
+Result<boost::json::value> parse_json(std::string_view text, std::size_t depth_max = kJsonDepthMax);
 
 // Each returns kMalformedInput "<path>: expected …, got …" for another type or a value out of
 // range.

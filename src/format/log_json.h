@@ -31,7 +31,4 @@ Result<replay::Log> import_log(std::string_view json_text, const LogDefaults& de
 boost::json::object export_entry(const replay::Log& log, replay::RecordId id);
 boost::json::array export_log(const replay::Log& log);
 
-// A payload as JSON; what is no JSON text becomes a JSON string.
-boost::json::value payload_to_json(std::string_view payload);
-
 }  // namespace pawl::format

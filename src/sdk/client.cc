@@ -78,6 +78,15 @@ engine::EngineOptions engine_options(const EngineOptions& options, bool replay_e
   for (const Queue& queue : options.queues) {
     result.queues.push_back({queue.name, queue.concurrency});
   }
+  const auto keep = [&](store::RunStatus status, Millis age) {
+    if (age > Millis::zero()) {
+      result.retention.push_back({status, age.count()});
+    }
+  };
+  keep(store::RunStatus::kCompleted, options.retention.completed);
+  keep(store::RunStatus::kFailed, options.retention.failed);
+  keep(store::RunStatus::kCancelled, options.retention.cancelled);
+  keep(store::RunStatus::kRecurred, options.retention.recurred);
   result.replay_every_turn = replay_every_turn;
   if (options.on_error) {
     result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
@@ -351,6 +360,21 @@ void resume(Client& client, const std::string& run) {
                  [&](auto done) { client.engine().resume(run, std::move(done)); });
 }
 
+bool pause(Client& client, const std::string& run, bool is_paused) {
+  return wait_for<bool>(client, call_on(is_paused ? "pause" : "unpause", run),
+                        [&](auto done) { client.engine().pause(run, is_paused, std::move(done)); });
+}
+
+std::int64_t retry_now(Client& client, const std::string& run) {
+  return wait_for<std::int64_t>(client, call_on("retry", run),
+                                [&](auto done) { client.engine().hurry(run, std::move(done)); });
+}
+
+void remove(Client& client, const std::string& run) {
+  wait_for<void>(client, call_on("remove", run),
+                 [&](auto done) { client.engine().remove(run, std::move(done)); });
+}
+
 namespace {
 
 // What the run needs and this engine does not have, for whoever waits in vain; others may have it.
@@ -421,18 +445,19 @@ store::RunRow find_row(Client& client, const std::string& run) {
   return *std::move(row);
 }
 
-Description describe(Client& client, const std::string& run) {
-  const Call call(client, false);
-  const store::RunRow row = find_row(client, run);
+namespace {
+
+Description describe(Client& client, const store::RunRow& row) {
   Description description;
   description.info = {row.id, row.number, row.kind, row.uuid.to_string()};
   description.status = static_cast<Status>(row.status);
   description.waiting_for = row.waiting_for;
+  description.paused = row.is_paused;
   description.started = Time(Millis(row.created_ms));
   description.changed = Time(Millis(row.changed_ms));
   Result<std::vector<store::Tag>> tags = client.store().read_tags(row.key);
   if (!tags) {
-    throw_client_error(call_on("describe", run), tags.error());
+    throw_client_error(call_on("describe", row.id), tags.error());
   }
   for (store::Tag& tag : *tags) {
     description.tags.emplace_back(std::move(tag.name), std::move(tag.value));
@@ -440,18 +465,81 @@ Description describe(Client& client, const std::string& run) {
   if (row.status == store::RunStatus::kBlocked) {
     auto reason = client.store().read_reason(row.key);
     if (!reason) {
-      throw_client_error(call_on("describe", run), reason.error());
+      throw_client_error(call_on("describe", row.id), reason.error());
     }
     description.reason = *std::move(reason);
   }
   return description;
 }
 
-std::optional<std::string> state(Client& client, const std::string& run, std::string_view key) {
+store::RunFilter filter_of(const ListOptions& options) {
+  store::RunFilter filter;
+  filter.kinds = options.kinds;
+  for (const Status status : options.statuses) {
+    filter.statuses.push_back(static_cast<store::RunStatus>(status));
+  }
+  for (const auto& [name, value] : options.tags) {
+    filter.tags.push_back({name, value});
+  }
+  const auto set = [](std::int64_t& moment, const std::optional<Time>& given) {
+    moment = given ? given->time_since_epoch().count() : moment;
+  };
+  set(filter.created_from_ms, options.started_from);
+  set(filter.created_to_ms, options.started_before);
+  set(filter.changed_from_ms, options.changed_from);
+  set(filter.changed_to_ms, options.changed_before);
+  filter.is_paused = options.paused;
+  return filter;
+}
+
+}  // namespace
+
+Description describe(Client& client, const std::string& run) {
+  const Call call(client, false);
+  return describe(client, find_row(client, run));
+}
+
+RunList list(Client& client, const ListOptions& options) {
+  const Call call(client, false);
+  store::RunCursor after;
+  if (!options.cursor.empty()) {
+    const std::optional<store::RunCursor> given = store::parse_cursor(options.cursor);
+    if (!given) {
+      throw UsageError("list: '" + options.cursor + "' is no cursor; give RunList::next");
+    }
+    after = *given;
+  }
+  const Result<store::RunPage> page =
+      client.store().catalog().list_runs(filter_of(options), after, options.limit);
+  if (!page) {
+    throw_client_error("list", page.error());
+  }
+  RunList list;
+  for (const store::RunRow& row : page->rows) {
+    list.runs.push_back(describe(client, row));
+  }
+  list.next = page->next ? store::cursor_text(*page->next) : "";
+  return list;
+}
+
+std::int64_t count(Client& client, const ListOptions& options) {
+  const Call call(client, false);
+  const Result<std::int64_t> count = client.store().catalog().count_runs(filter_of(options));
+  if (!count) {
+    throw_client_error("count", count.error());
+  }
+  return *count;
+}
+
+std::optional<std::string> state(Client& client, const std::string& run, std::string_view key,
+                                 std::uint64_t until_seq) {
   const Call call(client, false);
   const store::RunRow row = find_row(client, run);
   std::optional<std::string> value;
   const auto look_at = [&](const replay::Entry& entry) -> Result<void> {
+    if (entry.seq > until_seq) {
+      return {};
+    }
     if (entry.kind == replay::EntryKind::kStateSet && entry.name == key) {
       value = entry.payload;
     } else if (entry.kind == replay::EntryKind::kStateCleared && entry.name == key) {

@@ -47,6 +47,10 @@ struct RunCursor {
   friend auto operator<=>(const RunCursor&, const RunCursor&) = default;
 };
 
+// As text, to be handed out and given back. Its form is not to be relied on.
+std::string cursor_text(const RunCursor& cursor);
+std::optional<RunCursor> parse_cursor(std::string_view text);
+
 struct RunPage {
   std::vector<RunRow> rows;
   // Where to go on. None: that was all. A page may hold less than was asked for, even nothing, if

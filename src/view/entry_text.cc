@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "format/log_json.h"
+#include "format/json_reader.h"
 #include "view/text.h"
 
 namespace pawl::view {
@@ -39,8 +39,8 @@ json::object members_of(std::string_view extra) {
   if (extra.empty()) {
     return {};
   }
-  json::value value = format::payload_to_json(extra);
-  return value.is_object() ? std::move(value.get_object()) : json::object();
+  Result<json::value> value = format::parse_json(extra);
+  return value && value->is_object() ? std::move(value->get_object()) : json::object();
 }
 
 std::string text_of(const json::object& object, std::string_view key) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "format/log_json.h"
 #include "replay/labels.h"

@@ -10,7 +10,8 @@
 #include <boost/json.hpp>
 
 #include "base/moment.h"
-#include "format/log_json.h"
+#include "base/utf8.h"
+#include "format/json_reader.h"
 
 namespace pawl::view {
 
@@ -180,27 +181,6 @@ Offset offset_of(std::int64_t ms_since_1970, bool in_utc) {
 
 }  // namespace
 
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) {
-    return 1;
-  }
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) {
-    return 0;
-  }
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) {
-      return 0;
-    }
-  }
-  // Written longer than needed, halves of pairs, and beyond the last character.
-  const bool is_wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
-                        (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90);
-  return is_wrong ? 0 : length;
-}
-
 std::string duration_text(std::int64_t ms) {
   ms = std::max<std::int64_t>(ms, 0);
   if (ms < kSecond) {
@@ -348,11 +328,14 @@ std::string failure_text(std::string_view payload, std::size_t chars_max) {
   if (payload.empty() || payload[0] == kBytesMark || payload[0] == kCodecMark) {
     return payload_text(payload, chars_max);
   }
-  const json::value value = format::payload_to_json(payload);
-  if (const json::string* text = value.if_string()) {
+  const Result<json::value> value = format::parse_json(payload);
+  if (!value) {
+    return line_text(payload, chars_max);
+  }
+  if (const json::string* text = value->if_string()) {
     return line_text(*text, chars_max);
   }
-  const json::object* object = value.if_object();
+  const json::object* object = value->if_object();
   const json::value* message = object == nullptr ? nullptr : object->if_contains("message");
   if (message == nullptr || !message->is_string()) {
     return line_text(payload, chars_max);

@@ -10,8 +10,6 @@
 
 namespace pawl::view {
 
-// Bytes of the character that the text begins with; 0 if that is no UTF-8. The text is not empty.
-std::size_t utf8_length(std::string_view text);
 // "12 ms", "1.25 s", "3 min 05 s", "2 h 00 min", "9 d 03 h". Less than nothing is "0 ms".
 std::string duration_text(std::int64_t ms);
 

@@ -11,7 +11,8 @@ namespace {
 using replay::EntryKind;
 
 bool is_free(const RunRow& row) {
-  return row.owner == 0 && !is_closed(row.status) && row.status != RunStatus::kBlocked;
+  return row.owner == 0 && !row.is_paused && !is_closed(row.status) &&
+         row.status != RunStatus::kBlocked;
 }
 
 NewArrival arrival_of(EntryKind kind, std::string id = "") {
@@ -19,6 +20,12 @@ NewArrival arrival_of(EntryKind kind, std::string id = "") {
   arrival.kind = static_cast<std::uint8_t>(kind);
   arrival.id = std::move(id);
   return arrival;
+}
+
+// When somebody has to look at a task that gets ready.
+std::int64_t ready_due_ms(const TaskRow& task, std::int64_t now_ms) {
+  return task.wait_ms > 0 ? std::min(task.deadline_ms, add_ms(now_ms, task.wait_ms))
+                          : task.deadline_ms;
 }
 
 bool is(std::uint8_t number, EntryKind kind) { return number == static_cast<std::uint8_t>(kind); }
@@ -32,8 +39,8 @@ void Model::apply(Op& op) {
 
 // --- Workers -------------------------------------------------------------------------------------
 
-WorkerKey Model::add_worker(std::int64_t expires_ms) {
-  workers[++last_worker_] = expires_ms;
+WorkerKey Model::add_worker(const WorkerInfo& info) {
+  workers[++last_worker_] = info;
   return last_worker_;
 }
 
@@ -44,7 +51,7 @@ void Model::remove_worker(WorkerKey worker, std::int64_t now_ms) {
   for (auto& [key, run] : runs) {
     if (run.row.owner == worker) {
       run.row.owner = 0;
-      run.row.wake_ms = now_ms;
+      run.row.wake_ms = run.row.is_paused ? kNever : now_ms;
     }
   }
   for (auto& [key, task] : tasks) {
@@ -58,11 +65,11 @@ void Model::remove_worker(WorkerKey worker, std::int64_t now_ms) {
 std::int64_t Model::free_expired(WorkerKey self, std::int64_t now_ms) {
   std::int64_t next = kNever;
   const auto all = workers;
-  for (const auto& [worker, expires_ms] : all) {
-    if (worker != self && expires_ms <= now_ms) {
+  for (const auto& [worker, info] : all) {
+    if (worker != self && info.expires_ms <= now_ms) {
       remove_worker(worker, now_ms);
     } else if (worker != self) {
-      next = std::min(next, expires_ms);
+      next = std::min(next, info.expires_ms);
     }
   }
   return next;
@@ -71,7 +78,7 @@ std::int64_t Model::free_expired(WorkerKey self, std::int64_t now_ms) {
 void Model::run(Heartbeat& op) {
   op.known = workers.contains(op.worker);
   if (op.known) {
-    workers[op.worker] = op.expires_ms;
+    workers[op.worker].expires_ms = op.expires_ms;
   }
 }
 
@@ -112,6 +119,7 @@ Model::Run& Model::add(const NewRun& from, std::uint32_t number, RunKey chain, W
   made.row.parent = from.parent;
   made.chain = chain == 0 ? last_run_ : chain;
   made.input = from.input;
+  made.tags = {from.tags.begin(), from.tags.end()};
   return made;
 }
 
@@ -215,6 +223,7 @@ void Model::run(ClaimStuck& op) {
           may_go_on || (code.kind == run.row.kind && run.row.status == RunStatus::kBlocked &&
                         run.blocked_by.has_value() && is_other && (is_own || !code.only_own));
     }
+    may_go_on = may_go_on && !run.row.is_paused;
     if (op.known && may_go_on && key > op.after && op.claims.size() < op.limit) {
       op.claims.push_back(take(run, op.worker, op.now_ms));
     }
@@ -238,7 +247,9 @@ void Model::run(Resume& op) {
   }
   found->reason.clear();
   found->needs.clear();
-  found->row.wake_ms = std::min(found->row.wake_ms, op.now_ms);
+  if (!found->row.is_paused) {
+    found->row.wake_ms = std::min(found->row.wake_ms, op.now_ms);
+  }
 }
 
 void Model::run(Terminate& op) {
@@ -266,6 +277,7 @@ void Model::terminate(Run& run, const std::string& payload, std::int64_t now_ms,
 void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std::int64_t now_ms) {
   run.row.status = status;
   run.row.goal = RunStatus::kRunning;
+  run.row.is_paused = false;
   run.row.owner = 0;
   run.row.epoch += 1;
   run.row.wake_ms = kNever;
@@ -319,6 +331,176 @@ std::int64_t Model::next_wake(const std::vector<std::string>& kinds) const {
     }
   }
   return next;
+}
+
+// --- What people do to runs ----------------------------------------------------------------------
+
+void Model::run(Pause& op) {
+  Run* const found = target(op.run, op.run_id);
+  op.target = found == nullptr ? 0 : found->row.key;
+  op.owner = found == nullptr ? 0 : found->row.owner;
+  op.changed = false;
+  op.outcome = found == nullptr               ? SendOutcome::kNoRun
+               : is_closed(found->row.status) ? SendOutcome::kClosed
+                                              : SendOutcome::kSent;
+  if (op.outcome != SendOutcome::kSent || found->row.is_paused == op.is_paused) {
+    return;
+  }
+  op.changed = true;
+  found->row.is_paused = op.is_paused;
+  found->row.wake_ms = is_free(found->row) ? op.now_ms : kNever;
+}
+
+void Model::run(Hurry& op) {
+  Run* const found = target(op.run, op.run_id);
+  op.target = found == nullptr ? 0 : found->row.key;
+  op.attempts = 0;
+  op.outcome = found == nullptr               ? SendOutcome::kNoRun
+               : is_closed(found->row.status) ? SendOutcome::kClosed
+                                              : SendOutcome::kSent;
+  if (op.outcome != SendOutcome::kSent) {
+    return;
+  }
+  const auto hurry = [&](std::int64_t& due_ms) {
+    const bool is_later = due_ms > op.now_ms;
+    due_ms = is_later ? op.now_ms : due_ms;
+    op.attempts += is_later ? 1 : 0;
+    return is_later;
+  };
+  for (auto& [key, task] : tasks) {
+    if (task.run == op.target && task.state == TaskState::kDelayed) {
+      hurry(task.due_ms);
+    }
+  }
+  if (found->row.owner != 0) {
+    return;
+  }
+  bool has_more = false;
+  for (auto& [arrival, kept] : found->inbox) {
+    has_more = (arrival.kind == kRetryOperation && hurry(arrival.due_ms)) || has_more;
+  }
+  for (auto& [position, row] : found->compensations) {
+    has_more = (row.state == CompensationState::kOpen && hurry(row.due_ms)) || has_more;
+  }
+  if (has_more && is_free(found->row)) {
+    found->row.wake_ms = std::min(found->row.wake_ms, op.now_ms);
+  }
+}
+
+void Model::run(DeleteRun& op) {
+  const auto found = runs.find(op.run);
+  if (found == runs.end()) {
+    op.outcome = DeleteRun::Outcome::kNoRun;
+    return;
+  }
+  if (!is_closed(found->second.row.status)) {
+    op.outcome = DeleteRun::Outcome::kOpen;
+    return;
+  }
+  const auto parent = runs.find(found->second.row.parent.run);
+  if ((parent != runs.end() && !is_closed(parent->second.row.status)) ||
+      !children(op.run).empty()) {
+    op.outcome = DeleteRun::Outcome::kNeeded;
+    return;
+  }
+  op.outcome = DeleteRun::Outcome::kDeleted;
+  const RunKey chain = found->second.chain;
+  runs.erase(found);
+  remove_tasks(op.run);
+  const bool is_chain_open = std::any_of(runs.begin(), runs.end(), [&](const auto& one) {
+    return one.second.chain == chain && !is_closed(one.second.row.status);
+  });
+  if (!is_chain_open) {
+    std::erase_if(dedupe_, [&](const auto& one) { return one.first == chain; });
+  }
+}
+
+void Model::run(CreateRun& op) {
+  const Run* const existing = newest(op.image.row.id);
+  op.outcome = CreateRun::Outcome::kExists;
+  if (existing != nullptr && (!op.as_next || !is_closed(existing->row.status))) {
+    op.row = existing->row;
+    return;
+  }
+  op.outcome = CreateRun::Outcome::kCreated;
+  const std::uint32_t number = existing == nullptr ? op.image.row.number : existing->row.number + 1;
+  Run& made = runs[++last_run_];
+  const RunImage& image = op.image;
+  made.row = image.row;
+  made.row.key = last_run_;
+  made.row.number = number;
+  made.row.owner = 0;
+  made.row.epoch = 0;
+  made.row.parent = {};
+  made.row.is_paused = image.row.is_paused && !is_closed(image.row.status);
+  made.row.wake_ms = is_free(made.row) ? op.now_ms : kNever;
+  made.chain = last_run_;
+  made.input = image.input;
+  made.tags = {image.tags.begin(), image.tags.end()};
+  made.reason = image.reason;
+  made.blocked_by = image.blocked_by;
+  made.needs = image.needs;
+  for (const replay::Entry& entry : op.entries) {
+    made.log[entry.seq] = {entry.seq, entry.kind, std::string(entry.id),
+                           std::string(entry.payload)};
+  }
+  for (const StoredArrival& arrival : image.inbox) {
+    put(made, arrival);
+    made.inbox.back().second = arrival.is_kept;
+  }
+  for (const TaskRow& task : image.tasks) {
+    TaskRow& row = tasks[++last_task_];
+    row = task;
+    row.key = last_task_;
+    row.run = last_run_;
+    row.run_id = image.row.id;
+    row.owner = 0;
+    if (task.state == TaskState::kRunning) {
+      row.state = TaskState::kReady;
+      row.due_ms = ready_due_ms(row, op.now_ms);
+    }
+  }
+  for (const PromiseRow& promise : image.promises) {
+    made.promises[promise.name] = promise.is_resolved;
+  }
+  for (const CompensationRow& row : image.compensations) {
+    made.compensations[row.position] = row;
+  }
+  for (const std::string& id : image.dedupe) {
+    dedupe_.insert({made.chain, id});
+  }
+  op.row = made.row;
+}
+
+RunImage Model::image(RunKey key) const {
+  const Run& from = runs.at(key);
+  RunImage image;
+  image.row = from.row;
+  image.input = from.input;
+  image.tags = {from.tags.begin(), from.tags.end()};
+  image.reason = from.reason;
+  image.blocked_by = from.row.status == RunStatus::kBlocked ? from.blocked_by : std::nullopt;
+  image.needs = from.needs;
+  for (const auto& [arrival, kept] : from.inbox) {
+    image.inbox.push_back({arrival, kept});
+  }
+  for (const auto& [task_key, task] : tasks) {
+    if (task.run == key) {
+      image.tasks.push_back(task);
+    }
+  }
+  for (const auto& [name, is_resolved] : from.promises) {
+    image.promises.push_back({name, is_resolved});
+  }
+  for (const auto& [position, row] : from.compensations) {
+    image.compensations.push_back(row);
+  }
+  for (const auto& [chain, id] : dedupe_) {
+    if (chain == from.chain) {
+      image.dedupe.push_back(id);
+    }
+  }
+  return image;
 }
 
 // --- Inboxes -------------------------------------------------------------------------------------
@@ -417,10 +599,7 @@ void Model::run(TakeTasks& op) {
     }
     if (task.state == TaskState::kDelayed && task.due_ms <= op.now_ms) {
       task.state = TaskState::kReady;
-      task.due_ms = task.deadline_ms;
-      if (task.wait_ms > 0) {
-        task.due_ms = std::min(task.due_ms, add_ms(op.now_ms, task.wait_ms));
-      }
+      task.due_ms = ready_due_ms(task, op.now_ms);
     }
     if (task.state == TaskState::kReady) {
       ready.push_back(&task);
@@ -493,6 +672,7 @@ void Model::run(ChangeTask& op) {
 void Model::run(CommitTurn& op) {
   op.committed = false;
   op.released = false;
+  op.is_paused = false;
   op.arrival_keys.clear();
   op.bounced.clear();
   op.started.clear();
@@ -503,6 +683,7 @@ void Model::run(CommitTurn& op) {
     return;
   }
   Run& run = found->second;
+  op.is_paused = run.row.is_paused;
   for (const replay::Entry& entry : op.entries) {
     if (run.log.contains(entry.seq)) {
       return;
@@ -620,7 +801,14 @@ void Model::run(CommitTurn& op) {
     if (op.ending->status == RunStatus::kRecurred) {
       NewRun from = *op.ending->next;
       from.parent = run.row.parent;
+      if (from.tags.empty()) {
+        from.tags = {run.tags.begin(), run.tags.end()};
+      }
       Run& next = add(from, run.row.number + 1, run.chain, 0, op.now_ms);
+      if (run.row.is_paused) {
+        next.row.is_paused = true;
+        next.row.wake_ms = kNever;
+      }
       for (const NewArrival& signal : op.ending->signals) {
         put(next, signal);
       }
@@ -650,7 +838,7 @@ void Model::run(CommitTurn& op) {
   } else if (op.status != RunStatus::kBlocked) {
     wake_ms = op.wake_ms;
     for (const auto& [arrival, kept] : run.inbox) {
-      if (!kept && arrival.due_ms <= op.now_ms) {
+      if (!kept && arrival.due_ms <= op.now_ms && !run.row.is_paused) {
         return;
       }
       if (!kept) {
@@ -668,8 +856,8 @@ void Model::run(CommitTurn& op) {
   run.row.status = op.status;
   run.row.waiting_for = op.waiting_for;
   run.row.owner = 0;
-  run.row.wake_ms = wake_ms;
-  op.wake_ms = wake_ms;
+  run.row.wake_ms = run.row.is_paused ? kNever : wake_ms;
+  op.wake_ms = run.row.wake_ms;
   op.released = true;
 }
 

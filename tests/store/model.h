@@ -17,7 +17,7 @@ namespace pawl::store {
 class Model {
  public:
   void apply(Op& op);
-  WorkerKey add_worker(std::int64_t expires_ms);
+  WorkerKey add_worker(const WorkerInfo& info);
   void remove_worker(WorkerKey worker, std::int64_t now_ms);
   std::int64_t free_expired(WorkerKey self, std::int64_t now_ms);
 
@@ -31,6 +31,7 @@ class Model {
     RunRow row;
     RunKey chain = 0;
     std::string input;
+    std::set<Tag> tags;
     std::string reason;
     std::optional<std::string> blocked_by;
     std::string needs;
@@ -42,11 +43,13 @@ class Model {
 
   std::map<RunKey, Run> runs;
   std::map<TaskKey, TaskRow> tasks;
-  std::map<WorkerKey, std::int64_t> workers;
+  std::map<WorkerKey, WorkerInfo> workers;
 
   std::int64_t next_wake(const std::vector<std::string>& kinds) const;
   std::vector<TaskRow> due_tasks(std::int64_t now_ms) const;
   std::vector<RunKey> children(RunKey run) const;
+  RunImage image(RunKey run) const;
+  RunKey last_run() const { return last_run_; }
 
  private:
   void run(StartRun& op);
@@ -60,6 +63,10 @@ class Model {
   void run(TakeTasks& op);
   void run(ChangeTask& op);
   void run(Heartbeat& op);
+  void run(Pause& op);
+  void run(Hurry& op);
+  void run(DeleteRun& op);
+  void run(CreateRun& op);
 
   Run* newest(const std::string& id);
   Run* target(RunKey run, const std::string& id);

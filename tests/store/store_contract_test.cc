@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -2360,6 +2361,884 @@ TEST_P(StoreTest, OperationsOfABatchSeeOneAnother) {
   ASSERT_TRUE(store_.apply(ops).has_value());
   EXPECT_EQ(std::get<Send>(ops[1]).target, std::get<StartRun>(ops[0]).row.key);
   EXPECT_EQ(std::get<StartRun>(ops[2]).outcome, StartOutcome::kExisting);
+}
+
+// --- What people do to runs ----------------------------------------------------------------------
+
+class UpkeepTest : public StoreTest {
+ protected:
+  Pause pause(RunKey run, bool is_paused = true, std::int64_t now_ms = 5000) {
+    Pause op;
+    op.run = run;
+    op.is_paused = is_paused;
+    op.now_ms = now_ms;
+    return apply(store_, op);
+  }
+  Hurry hurry(RunKey run, std::int64_t now_ms = 5000) {
+    Hurry op;
+    op.run = run;
+    op.now_ms = now_ms;
+    return apply(store_, op);
+  }
+  DeleteRun::Outcome remove(RunKey run) {
+    DeleteRun op;
+    op.run = run;
+    return apply(store_, op).outcome;
+  }
+  CommitTurn release(const RunRow& run, RunStatus status = RunStatus::kWaiting) {
+    CommitTurn op = turn(run);
+    op.release = true;
+    op.status = status;
+    op.blocked_by = "code";
+    op.wake_ms = 6000;
+    return apply(store_, op);
+  }
+  RunImage image(RunKey run) { return value(store_.catalog().read_image(run)); }
+
+  // A run with something of everything that an open one can have.
+  RunRow rich(const std::string& id) {
+    StartRun begin;
+    begin.run = new_run(id);
+    begin.run.input = std::string("in\0put", 6);
+    begin.run.definition = "print";
+    begin.run.tags = {{"color", "red"}, {"color", "blue"}, {"", "\xff"}};
+    begin.owner = worker_;
+    begin.signal = signal("early", "payload");
+    begin.dedupe = "event-1";
+    begin.now_ms = 1000;
+    const RunRow run = apply(store_, begin).row;
+    CommitTurn step = turn(run);
+    replay::Checkpoint checkpoint;
+    checkpoint.iteration = 3;
+    checkpoint.state = "state";
+    checkpoint.changes = {{"x", "1"}, {"y", std::nullopt}};
+    checkpoint.taken = {2};
+    replay::Entry loop = entry(2, "", EntryKind::kLoopCheckpointed);
+    loop.location = "{1}";
+    loop.checkpoint = &checkpoint;
+    replay::Entry full = entry(3, "charge", EntryKind::kTaskScheduled);
+    full.location = "{2}";
+    full.id = "11111111-2222-5333-8444-555555555555";
+    full.step_key = "key";
+    full.source = "a.cc:1";
+    full.has_payload = true;
+    full.payload = std::string("\x01\0\xff", 3);
+    full.number = -5;
+    full.input_digest = 0xffff'ffff'ffff'ffffULL;
+    full.extra = "{}";
+    full.version = 7;
+    step.entries = {entry(1), loop, full};
+    step.kept = {begin.signal.has_value() ? value(store_.last_arrival()) : 0};
+    step.arrivals = {timer("t", 9000)};
+    step.tasks = {task("ready", "charge"), task("later", "mail"), task("now", "print")};
+    step.tasks[2].wait_ms = 50;
+    step.tasks[2].deadline_ms = 90'000;
+    step.promises = {"open", "done"};
+    EXPECT_TRUE(apply(store_, step).committed);
+    EXPECT_EQ(resolve(id, "done").outcome, SendOutcome::kSent);
+    TakeTasks take;
+    take.queue = step.tasks[1].queue;
+    take.types = {"mail", "print"};
+    take.worker = worker_;
+    take.limit = 2;
+    take.now_ms = 2100;
+    take = apply(store_, take);
+    EXPECT_EQ(take.taken.size(), 2U);
+    ChangeTask later;
+    later.task = take.taken[0].type == "mail" ? take.taken[0].key : take.taken[1].key;
+    later.state = TaskState::kRunning;
+    later.attempt = 1;
+    later.next = TaskState::kDelayed;
+    later.due_ms = 20'000;
+    later.details = "half";
+    later.last_error = "no luck";
+    later.now_ms = 2200;
+    EXPECT_TRUE(apply(store_, later).changed);
+    return row(run.key);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, UpkeepTest, testing::ValuesIn(backend_kinds()), kind_name);
+
+TEST_P(UpkeepTest, NobodyClaimsAPausedRun) {
+  const RunRow run = waiting("order-1");
+  const Pause op = pause(run.key);
+  EXPECT_EQ(op.outcome, SendOutcome::kSent);
+  EXPECT_EQ(op.target, run.key);
+  EXPECT_TRUE(op.changed);
+  EXPECT_EQ(op.owner, 0);
+  EXPECT_TRUE(row(run.key).is_paused);
+  EXPECT_EQ(row(run.key).status, RunStatus::kWaiting);
+  Send sent;
+  sent.run_id = "order-1";
+  sent.arrival = signal("hello");
+  sent.claim_for = worker_;
+  sent.now_ms = 6000;
+  sent = apply(store_, sent);
+  EXPECT_EQ(sent.outcome, SendOutcome::kSent);
+  EXPECT_FALSE(sent.claim.has_value());
+  EXPECT_EQ(sent.owner, 0);
+  EXPECT_FALSE(claim(run.key, worker_).claimed);
+  EXPECT_THAT(due(99'999), IsEmpty());
+  EXPECT_EQ(next_wake(), kNever);
+  EXPECT_EQ(resume(run.key).outcome, SendOutcome::kSent);
+  EXPECT_EQ(next_wake(), kNever);
+  EXPECT_THAT(inbox_of(store_, run.key), ElementsAre("hello"));
+  EXPECT_TRUE(pause(run.key, false, 7000).changed);
+  EXPECT_FALSE(row(run.key).is_paused);
+  EXPECT_EQ(next_wake(), 7000);
+  const ClaimDue claimed = claim_due(7000);
+  ASSERT_EQ(claimed.claims.size(), 1U);
+  EXPECT_THAT(labels(claimed.claims[0].inbox), ElementsAre("hello"));
+}
+
+TEST_P(UpkeepTest, WhoHoldsAPausedRunIsToldAndGivesItBack) {
+  const RunRow run = held("order-1");
+  const Pause op = pause(run.key);
+  EXPECT_TRUE(op.changed);
+  EXPECT_EQ(op.owner, worker_);
+  EXPECT_EQ(send("order-1", signal("hello")).owner, worker_);
+  CommitTurn step = turn(run);
+  step.entries = {entry(1)};
+  step = apply(store_, step);
+  EXPECT_TRUE(step.committed);
+  EXPECT_TRUE(step.is_paused);
+  EXPECT_EQ(row(run.key).owner, worker_);
+  const CommitTurn back = release(run);  // Although something is due.
+  EXPECT_TRUE(back.released);
+  EXPECT_TRUE(back.is_paused);
+  EXPECT_EQ(back.wake_ms, kNever);
+  EXPECT_EQ(row(run.key).owner, 0);
+  EXPECT_EQ(row(run.key).wake_ms, kNever);
+}
+
+TEST_P(UpkeepTest, AnotherStoreThatHoldsThePausedRunIsToldToo) {
+  const RunRow run = held("order-1");
+  CommitTurn first = turn(run);
+  first.entries = {entry(1)};
+  EXPECT_FALSE(apply(store_, first).is_paused);
+  const std::unique_ptr<Store> other = open();
+  Pause op;
+  op.run_id = "order-1";
+  EXPECT_EQ(apply(*other, op).owner, worker_);
+  CommitTurn second = turn(run);
+  second.entries = {entry(2)};
+  EXPECT_TRUE(apply(store_, second).is_paused);
+  op.is_paused = false;
+  EXPECT_TRUE(apply(*other, op).changed);
+  EXPECT_EQ(row(run.key).owner, worker_);
+  EXPECT_EQ(row(run.key).wake_ms, kNever);  // It is held.
+  CommitTurn third = turn(run);
+  third.entries = {entry(3)};
+  EXPECT_FALSE(apply(store_, third).is_paused);
+}
+
+TEST_P(UpkeepTest, APausedRunOfADeadWorkerStaysAsleep) {
+  const RunRow run = held("order-1");
+  pause(run.key);
+  ASSERT_TRUE(store_.remove_worker(worker_, 6000).has_value());
+  EXPECT_EQ(row(run.key).owner, 0);
+  EXPECT_EQ(next_wake(), kNever);
+  EXPECT_TRUE(pause(run.key, false, 7000).changed);
+  EXPECT_EQ(next_wake(), 7000);
+}
+
+TEST_P(UpkeepTest, APausedRunThatIsBlockedNeedsBothToGoOn) {
+  const RunRow run = held("order-1");
+  EXPECT_TRUE(release(run, RunStatus::kBlocked).released);
+  pause(run.key);
+  ClaimStuck stuck;
+  stuck.codes = {{"order", "new code"}};
+  stuck.worker = worker_;
+  stuck.limit = 10;
+  EXPECT_THAT(apply(store_, stuck).claims, IsEmpty());
+  EXPECT_EQ(resume(run.key).outcome, SendOutcome::kSent);
+  EXPECT_TRUE(row(run.key).is_approved);
+  EXPECT_EQ(row(run.key).status, RunStatus::kRunning);
+  EXPECT_EQ(next_wake(), kNever);
+  pause(run.key, false, 9000);
+  EXPECT_EQ(next_wake(), 9000);
+  // The other way round.
+  const RunRow other = held("order-2");
+  EXPECT_TRUE(release(other, RunStatus::kBlocked).released);
+  pause(other.key);
+  pause(other.key, false);
+  EXPECT_EQ(row(other.key).wake_ms, kNever);
+  EXPECT_EQ(row(other.key).status, RunStatus::kBlocked);
+  EXPECT_EQ(apply(store_, stuck).claims.size(), 1U);
+}
+
+TEST_P(UpkeepTest, PausingSaysWhatItCannotDo) {
+  EXPECT_EQ(pause(77).outcome, SendOutcome::kNoRun);
+  Pause by_id;
+  by_id.run_id = "nobody";
+  EXPECT_EQ(apply(store_, by_id).outcome, SendOutcome::kNoRun);
+  EXPECT_EQ(apply(store_, by_id).target, 0);
+  const RunRow run = held("order-1");
+  EXPECT_FALSE(pause(run.key, false).changed);
+  EXPECT_TRUE(pause(run.key).changed);
+  EXPECT_FALSE(pause(run.key).changed);
+  end(run, RunStatus::kCompleted);
+  EXPECT_FALSE(row(run.key).is_paused);
+  const Pause closed = pause(run.key);
+  EXPECT_EQ(closed.outcome, SendOutcome::kClosed);
+  EXPECT_FALSE(closed.changed);
+  EXPECT_FALSE(row(run.key).is_paused);
+  const RunRow terminated = waiting("order-2");
+  pause(terminated.key);
+  terminate(terminated.key);
+  EXPECT_FALSE(row(terminated.key).is_paused);
+}
+
+TEST_P(UpkeepTest, TheNextOfAPausedRunIsPaused) {
+  const RunRow run = held("order-1");
+  pause(run.key);
+  CommitTurn op = turn(run);
+  op.ending = Ending{};
+  op.ending->status = RunStatus::kRecurred;
+  op.ending->next = new_run("order-1");
+  op = apply(store_, op);
+  ASSERT_EQ(op.started.size(), 1U);
+  EXPECT_TRUE(op.is_paused);
+  EXPECT_FALSE(row(run.key).is_paused);
+  EXPECT_TRUE(row(op.started[0]).is_paused);
+  EXPECT_THAT(due(99'999), IsEmpty());
+  pause(op.started[0], false, 8000);
+  EXPECT_THAT(due(8000), ElementsAre(op.started[0]));
+}
+
+TEST_P(UpkeepTest, WhatWaitsForItsNextAttemptIsHurried) {
+  EXPECT_EQ(hurry(77).outcome, SendOutcome::kNoRun);
+  const RunRow run = rich("order-1");  // One task is delayed, one runs, one is ready.
+  Hurry op = hurry(run.key);
+  EXPECT_EQ(op.outcome, SendOutcome::kSent);
+  EXPECT_EQ(op.target, run.key);
+  EXPECT_EQ(op.attempts, 1);
+  EXPECT_EQ(hurry(run.key).attempts, 0);
+  TakeTasks take;
+  take.queue = image(run.key).tasks[0].queue;
+  take.types = {"mail"};
+  take.worker = worker_;
+  take.limit = 5;
+  take.now_ms = 5000;
+  EXPECT_EQ(apply(store_, take).taken.size(), 1U);
+
+  const RunRow other = held("order-2");
+  CommitTurn step = turn(other);
+  NewArrival retry;
+  retry.kind = kRetryOperation;
+  retry.id = "op";
+  retry.due_ms = 50'000;
+  step.arrivals = {retry, timer("t", 60'000)};
+  step.release = true;
+  step.status = RunStatus::kWaiting;
+  EXPECT_TRUE(apply(store_, step).released);
+  EXPECT_EQ(next_wake(), 50'000);
+  EXPECT_EQ(hurry(other.key).attempts, 1);
+  EXPECT_EQ(next_wake(), 5000);  // The timer is no attempt.
+  EXPECT_EQ(value(store_.read_due_inbox(other.key, 5000)).size(), 1U);
+  const RunRow closed = held("order-3");
+  end(closed, RunStatus::kCompleted);
+  EXPECT_EQ(hurry(closed.key).outcome, SendOutcome::kClosed);
+}
+
+TEST_P(UpkeepTest, ACompensationIsHurried) {
+  const RunRow run = held("order-1");
+  CommitTurn op = turn(run);
+  op.ending = Ending{};
+  op.ending->status = RunStatus::kCompensating;
+  op.ending->goal = RunStatus::kFailed;
+  op.ending->compensations.resize(2);
+  op.ending->compensations[0].state = CompensationState::kDone;
+  op.ending->compensations[0].due_ms = 80'000;
+  op.ending->compensations[1].position = 1;
+  op.ending->compensations[1].due_ms = 80'000;
+  op.release = true;
+  op.status = RunStatus::kCompensating;
+  op.wake_ms = 80'000;
+  EXPECT_TRUE(apply(store_, op).released);
+  pause(run.key);
+  EXPECT_EQ(hurry(run.key).attempts, 1);
+  EXPECT_EQ(next_wake(), kNever);  // It is paused.
+  EXPECT_EQ(value(store_.read_compensations(run.key))[1].due_ms, 5000);
+  EXPECT_EQ(value(store_.read_compensations(run.key))[0].due_ms, 80'000);
+  pause(run.key, false, 6000);
+  EXPECT_EQ(next_wake(), 6000);
+}
+
+TEST_P(UpkeepTest, AClosedRunIsDeletedAndNothingElse) {
+  EXPECT_EQ(remove(77), DeleteRun::Outcome::kNoRun);
+  const RunRow run = rich("order-1");
+  EXPECT_EQ(remove(run.key), DeleteRun::Outcome::kOpen);
+  EXPECT_EQ(log_of(store_, run.key).size(), 3U);
+  const RunRow other = rich("order-2");
+  const std::string before = describe(image(other.key));
+  end(run, RunStatus::kCompleted);
+  EXPECT_EQ(remove(run.key), DeleteRun::Outcome::kDeleted);
+  EXPECT_EQ(remove(run.key), DeleteRun::Outcome::kNoRun);
+  EXPECT_FALSE(value(store_.find_run(run.key)).has_value());
+  EXPECT_FALSE(value(store_.find_run("order-1", std::nullopt)).has_value());
+  EXPECT_THAT(log_of(store_, run.key), IsEmpty());
+  EXPECT_EQ(value(store_.read_input(run.key)), "");
+  EXPECT_THAT(value(store_.read_tags(run.key)), IsEmpty());
+  EXPECT_EQ(store_.catalog().read_image(run.key).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(describe(image(other.key)), before);
+  const StartRun again = start("order-1");
+  EXPECT_EQ(again.outcome, StartOutcome::kStarted);
+  EXPECT_GT(again.row.key, other.key);  // Keys do not come back.
+}
+
+TEST_P(UpkeepTest, AChildAndItsParentAreKeptForOneAnother) {
+  const RunRow parent = held("parent");
+  CommitTurn op = turn(parent);
+  op.children = {new_run("child")};
+  op.children[0].parent = {parent.key, "command", ParentClose::kAbandon};
+  op = apply(store_, op);
+  const RunKey child = op.started.at(0);
+  terminate(child);
+  EXPECT_EQ(remove(child), DeleteRun::Outcome::kNeeded);
+  CommitTurn more = turn(parent);
+  more.children = {new_run("second child")};
+  more.children[0].parent = {parent.key, "command 2", ParentClose::kAbandon};
+  const RunKey second = apply(store_, more).started.at(0);
+  end(parent, RunStatus::kCompleted);
+  EXPECT_EQ(remove(parent.key), DeleteRun::Outcome::kNeeded);
+  EXPECT_EQ(remove(child), DeleteRun::Outcome::kDeleted);
+  EXPECT_EQ(remove(second), DeleteRun::Outcome::kOpen);
+  terminate(second);
+  EXPECT_EQ(remove(parent.key), DeleteRun::Outcome::kDeleted);
+  RunFilter filter;
+  filter.parent = parent.key;
+  EXPECT_EQ(value(store_.catalog().count_runs(filter)), 1);
+  EXPECT_EQ(remove(second), DeleteRun::Outcome::kDeleted);
+}
+
+TEST_P(UpkeepTest, EventsThatWereTakenStayKnownToTheNextRun) {
+  const RunRow run = held("order-1");
+  EXPECT_EQ(send("order-1", signal("s"), "event-1").outcome, SendOutcome::kSent);
+  CommitTurn op = turn(run);
+  op.ending = Ending{};
+  op.ending->status = RunStatus::kRecurred;
+  op.ending->next = new_run("order-1");
+  ASSERT_TRUE(apply(store_, op).committed);
+  EXPECT_EQ(remove(run.key), DeleteRun::Outcome::kDeleted);
+  EXPECT_EQ(send("order-1", signal("s"), "event-1").outcome, SendOutcome::kDuplicate);
+  EXPECT_THAT(image(value(store_.find_run("order-1", std::nullopt))->key).dedupe,
+              ElementsAre("event-1"));
+}
+
+TEST_P(UpkeepTest, ARunIsTheSameInAnotherStore) {
+  const RunRow from = rich("order-1");
+  const std::unique_ptr<Backend> elsewhere = GetParam().make();
+  const std::unique_ptr<Store> there = value(elsewhere->open("theirs"));
+  CreateRun op;
+  op.image = image(from.key);
+  EXPECT_EQ(op.image.tasks.size(), 3U);
+  EXPECT_EQ(op.image.promises.size(), 2U);
+  EXPECT_EQ(op.image.inbox.size(), 3U);
+  EXPECT_THAT(op.image.dedupe, ElementsAre("event-1"));
+  KeptLog log;
+  ASSERT_TRUE(store_.read_log(from.key, 0, [&](const replay::Entry& one) { return log.add(one); })
+                  .has_value());
+  op.entries = log.entries();
+  op.now_ms = 7000;
+  op = apply(*there, op);
+  ASSERT_EQ(op.outcome, CreateRun::Outcome::kCreated);
+  EXPECT_EQ(op.row.id, "order-1");
+  EXPECT_EQ(op.row.owner, 0);
+  EXPECT_EQ(op.row.wake_ms, 7000);
+  const RunImage copy = value(there->catalog().read_image(op.row.key));
+  EXPECT_EQ(describe(carried(copy)), describe(carried(op.image)));
+  EXPECT_EQ(describe(copy.row), describe(op.row));
+  EXPECT_EQ(log_of(*there, op.row.key), log_of(store_, from.key));
+  for (const TaskRow& task : copy.tasks) {
+    EXPECT_NE(task.state, TaskState::kRunning);
+    EXPECT_EQ(task.owner, 0);
+    if (task.type == "print") {
+      EXPECT_EQ(task.due_ms, 7050);  // It may wait for 50 ms each time it is ready.
+    }
+  }
+  ClaimDue claim;
+  claim.kinds = {"order"};
+  claim.worker = add_worker(*there);
+  claim.limit = 5;
+  claim.now_ms = 7000;
+  claim = apply(*there, claim);
+  ASSERT_EQ(claim.claims.size(), 1U);
+  EXPECT_EQ(claim.claims[0].run, op.row.key);
+  Send known;
+  known.run_id = "order-1";
+  known.arrival = signal("s");
+  known.dedupe = "event-1";
+  EXPECT_EQ(apply(*there, known).outcome, SendOutcome::kDuplicate);
+}
+
+TEST_P(UpkeepTest, PausedBlockedAndClosedRunsAreNotClaimedWhereTheyArePut) {
+  for (const RunStatus status : {RunStatus::kWaiting, RunStatus::kBlocked, RunStatus::kCompleted}) {
+    CreateRun op;
+    op.image.row.id = "run " + std::to_string(static_cast<int>(status));
+    op.image.row.kind = "order";
+    op.image.row.status = status;
+    op.image.row.is_paused = status != RunStatus::kBlocked;
+    op.image.row.created_ms = 10;
+    op.image.row.changed_ms = 20;
+    op.image.reason = status == RunStatus::kBlocked ? "why" : "";
+    op.image.blocked_by = status == RunStatus::kBlocked ? std::optional("code") : std::nullopt;
+    op.now_ms = 7000;
+    op = apply(store_, op);
+    EXPECT_EQ(op.outcome, CreateRun::Outcome::kCreated);
+    EXPECT_EQ(op.row.wake_ms, kNever);
+    EXPECT_EQ(op.row.is_paused, status == RunStatus::kWaiting);
+    EXPECT_EQ(describe(row(op.row.key)), describe(op.row));
+    EXPECT_EQ(op.row.created_ms, 10);
+    EXPECT_EQ(op.row.changed_ms, 20);
+  }
+  EXPECT_THAT(due(99'999), IsEmpty());
+  ClaimStuck stuck;
+  stuck.codes = {{"order", "new code"}};
+  stuck.worker = worker_;
+  stuck.limit = 10;
+  stuck = apply(store_, stuck);
+  ASSERT_EQ(stuck.claims.size(), 1U);
+  EXPECT_EQ(stuck.claims[0].row.id, "run 8");
+}
+
+TEST_P(UpkeepTest, ARunIsPutInTheWayOfNoOther) {
+  CreateRun op;
+  op.image.row.id = "order-1";
+  op.image.row.kind = "order";
+  op.image.row.number = 7;
+  EXPECT_EQ(apply(store_, op).row.number, 7U);  // As it was there.
+  op.as_next = true;
+  CreateRun in_the_way = apply(store_, op);
+  EXPECT_EQ(in_the_way.outcome, CreateRun::Outcome::kExists);
+  EXPECT_EQ(in_the_way.row.number, 7U);
+  EXPECT_EQ(in_the_way.row.id, "order-1");
+  terminate("order-1");
+  op.as_next = false;
+  EXPECT_EQ(apply(store_, op).outcome, CreateRun::Outcome::kExists);
+  op.as_next = true;
+  const CreateRun next = apply(store_, op);
+  EXPECT_EQ(next.outcome, CreateRun::Outcome::kCreated);
+  EXPECT_EQ(next.row.number, 8U);
+  EXPECT_EQ(value(store_.catalog().count_runs({})), 2);
+}
+
+TEST_P(UpkeepTest, AnErrorInTheMiddleOfABatchUndoesAllOfIt) {
+  const RunRow run = waiting("order-1");
+  Pause hold;
+  hold.run = run.key;
+  StartRun begin;
+  begin.run = new_run("order-2");
+  CreateRun bad;
+  bad.image.row.id = "order-3";
+  bad.image.row.kind = "order";
+  bad.image.tags = {{"a", "b"}};
+  bad.entries = {entry(1), entry(2), entry(2)};
+  DeleteRun gone;
+  gone.run = run.key;
+  std::vector<Op> ops = {hold, begin, bad, gone};
+  const Result<void> done = store_.apply(ops);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(row(run.key).is_paused);
+  EXPECT_THAT(value(store_.catalog().find_ids("", "", 10)), ElementsAre("order-1"));
+  RunFilter tagged;
+  tagged.tags = {{"a", "b"}};
+  EXPECT_EQ(value(store_.catalog().count_runs(tagged)), 0);
+}
+
+TEST_P(UpkeepTest, WhatIsTooLargeToBePutIsRefused) {
+  const std::string long_name((std::size_t{1} << 20U) + 1, 'x');
+  for (const int field : {0, 1, 2, 3, 4}) {
+    CreateRun op;
+    op.image.row.id = field == 0 ? long_name : "order-1";
+    op.image.row.kind = field == 1 ? long_name : "order";
+    op.image.tags = {{"tag", field == 2 ? long_name : ""}};
+    op.image.promises = {{field == 3 ? long_name : "promise"}};
+    op.image.dedupe = {field == 4 ? long_name : "event"};
+    std::vector<Op> ops = {op};
+    const Result<void> done = store_.apply(ops);
+    ASSERT_FALSE(done.has_value()) << field;
+    EXPECT_EQ(done.error().code, ErrorCode::kLimitExceeded);
+  }
+  EXPECT_EQ(value(store_.catalog().count_runs({})), 0);
+}
+
+// A damaged or made-up log must not be able to stop the batch of others with a strange error.
+TEST_P(UpkeepTest, ACheckpointThatNamesAKeyTwiceIsPut) {
+  replay::Checkpoint checkpoint;
+  checkpoint.changes = {{"x", "1"}, {"x", "2"}};
+  replay::Entry loop = entry(1, "", EntryKind::kLoopCheckpointed);
+  loop.location = "{1}";
+  loop.checkpoint = &checkpoint;
+  CreateRun op;
+  op.image.row.id = "order-1";
+  op.image.row.kind = "order";
+  op.entries = {loop};
+  EXPECT_EQ(apply(store_, op).outcome, CreateRun::Outcome::kCreated);
+}
+
+// --- What people ask -----------------------------------------------------------------------------
+
+class CatalogTest : public UpkeepTest {
+ protected:
+  std::vector<std::string> list(const RunFilter& filter, std::size_t limit = 100,
+                                Store* store = nullptr) {
+    Catalog& catalog = (store == nullptr ? store_ : *store).catalog();
+    std::vector<std::string> ids;
+    std::optional<RunCursor> next = RunCursor{};
+    while (next.has_value()) {
+      const RunPage page = value(catalog.list_runs(filter, *next, limit));
+      EXPECT_LE(page.rows.size(), limit);
+      for (const RunRow& found : page.rows) {
+        ids.push_back(found.id);
+      }
+      EXPECT_TRUE(!page.next.has_value() || *page.next < *next);
+      next = page.next;
+    }
+    EXPECT_EQ(value(catalog.count_runs(filter)), static_cast<std::int64_t>(ids.size()));
+    return ids;
+  }
+  StartRun put(std::string id, std::string kind, std::vector<Tag> tags, std::int64_t now_ms) {
+    StartRun op;
+    op.run = new_run(std::move(id), std::move(kind));
+    op.run.tags = std::move(tags);
+    op.now_ms = now_ms;
+    return apply(store_, op);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, CatalogTest, testing::ValuesIn(backend_kinds()), kind_name);
+
+TEST_P(CatalogTest, AnEmptyStoreHasNothing) {
+  EXPECT_THAT(list({}), IsEmpty());
+  EXPECT_THAT(value(store_.catalog().find_ids("", "", 5)), IsEmpty());
+  EXPECT_THAT(value(store_.catalog().find_closed(RunStatus::kFailed, kNever, {}, 5)), IsEmpty());
+  EXPECT_THAT(value(store_.catalog().list_tasks({}, 0, 5)), IsEmpty());
+  EXPECT_EQ(store_.catalog().read_image(0).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(store_.catalog().read_image(-1).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(value(store_.catalog().list_workers()).size(), 1U);
+  const StoreFigures figures = value(store_.catalog().read_figures(1000));
+  EXPECT_THAT(figures.runs, IsEmpty());
+  EXPECT_THAT(figures.tasks, IsEmpty());
+  EXPECT_EQ(figures.next_wake_ms, kNever);
+}
+
+TEST_P(CatalogTest, TheNewestComeFirstAlsoWhenTheClockWasPutBack) {
+  put("a", "order", {}, 2000);
+  put("b", "mail", {}, 1000);
+  put("c", "order", {}, 2000);
+  put("d", "mail", {}, 2000);
+  put("e", "order", {}, 1000);
+  for (const std::size_t limit : {1U, 2U, 3U, 100U}) {
+    EXPECT_THAT(list({}, limit), ElementsAre("d", "c", "a", "e", "b"));
+  }
+  RunFilter filter;
+  filter.kinds = {"order", "order", "none"};
+  EXPECT_THAT(list(filter, 1), ElementsAre("c", "a", "e"));
+  filter.kinds = {"none"};
+  EXPECT_THAT(list(filter), IsEmpty());
+  filter.kinds = {};
+  filter.created_from_ms = 2000;
+  EXPECT_THAT(list(filter, 2), ElementsAre("d", "c", "a"));
+  filter.created_to_ms = 2000;
+  EXPECT_THAT(list(filter), IsEmpty());
+  filter.created_from_ms = 0;
+  EXPECT_THAT(list(filter), ElementsAre("e", "b"));
+  filter.created_from_ms = 5000;
+  EXPECT_THAT(list(filter), IsEmpty());
+}
+
+TEST_P(CatalogTest, AllOfAFilterHolds) {
+  put("a", "order", {{"color", "red"}, {"size", "big"}}, 1000);
+  put("b", "order", {{"color", "red"}}, 1000);
+  put("c", "mail", {{"color", "red"}, {"size", "big"}, {"color", "blue"}}, 1000);
+  pause(value(store_.find_run("c", std::nullopt))->key);
+  terminate("b");
+  RunFilter filter;
+  filter.tags = {{"color", "red"}};
+  EXPECT_THAT(list(filter, 1), ElementsAre("c", "b", "a"));
+  filter.tags = {{"color", "red"}, {"size", "big"}};
+  EXPECT_THAT(list(filter, 1), ElementsAre("c", "a"));
+  filter.tags = {{"color", "red"}, {"color", "blue"}};
+  EXPECT_THAT(list(filter), ElementsAre("c"));
+  filter.tags = {{"color", ""}};
+  EXPECT_THAT(list(filter), IsEmpty());
+  filter.tags = {{"color", "red"}};
+  filter.is_paused = false;
+  EXPECT_THAT(list(filter), ElementsAre("b", "a"));
+  filter.is_paused = true;
+  EXPECT_THAT(list(filter), ElementsAre("c"));
+  filter.kinds = {"order"};
+  EXPECT_THAT(list(filter), IsEmpty());
+  filter = {};
+  filter.statuses = {RunStatus::kFailed, RunStatus::kFailed};
+  EXPECT_THAT(list(filter), ElementsAre("b"));
+  filter.statuses = {static_cast<RunStatus>(99)};
+  EXPECT_THAT(list(filter), IsEmpty());
+}
+
+TEST_P(CatalogTest, APageOfNothingLeadsOn) {
+  put("a", "order", {}, 1000);
+  const RunPage none = value(store_.catalog().list_runs({}, {}, 0));
+  EXPECT_THAT(none.rows, IsEmpty());
+  ASSERT_TRUE(none.next.has_value());
+  EXPECT_EQ(value(store_.catalog().list_runs({}, *none.next, 5)).rows.size(), 1U);
+  EXPECT_THAT(value(store_.catalog().find_ids("", "", 0)), IsEmpty());
+  EXPECT_THAT(value(store_.catalog().find_closed(RunStatus::kFailed, kNever, {}, 0)), IsEmpty());
+  EXPECT_THAT(value(store_.catalog().list_tasks({}, 0, 0)), IsEmpty());
+  const auto all = std::numeric_limits<std::size_t>::max();
+  EXPECT_EQ(value(store_.catalog().list_runs({}, {}, all)).rows.size(), 1U);
+  EXPECT_EQ(value(store_.catalog().find_ids("", "", all)).size(), 1U);
+  terminate("a");
+  EXPECT_EQ(value(store_.catalog().find_closed(RunStatus::kFailed, kNever, {}, all)).size(), 1U);
+  EXPECT_THAT(value(store_.catalog().list_tasks({}, 0, all)), IsEmpty());
+}
+
+TEST_P(CatalogTest, ACursorOutlivesItsRun) {
+  for (const char* id : {"a", "b", "c", "d"}) {
+    end(held(id), RunStatus::kCompleted);
+  }
+  const RunPage page = value(store_.catalog().list_runs({}, {}, 2));
+  ASSERT_EQ(page.rows.size(), 2U);
+  ASSERT_TRUE(page.next.has_value());
+  const std::vector<ClosedRun> closed =
+      value(store_.catalog().find_closed(RunStatus::kCompleted, kNever, {}, 2));
+  ASSERT_EQ(closed.size(), 2U);
+  EXPECT_EQ(remove(page.rows[1].key), DeleteRun::Outcome::kDeleted);  // "c"
+  EXPECT_EQ(remove(closed[1].key), DeleteRun::Outcome::kDeleted);     // "b"
+  const RunPage rest = value(store_.catalog().list_runs({}, *page.next, 5));
+  ASSERT_EQ(rest.rows.size(), 1U);
+  EXPECT_EQ(rest.rows[0].id, "a");
+  EXPECT_FALSE(rest.next.has_value());
+  EXPECT_EQ(value(store_.catalog().find_closed(RunStatus::kCompleted, kNever, closed[1], 5)).size(),
+            1U);
+  EXPECT_THAT(value(store_.catalog().find_ids("", "b", 5)), ElementsAre("d"));
+}
+
+TEST_P(CatalogTest, HostileTextsAreFoundByteByByte) {
+  const std::vector<std::string> names = {"'; DROP TABLE pawl_run; --",
+                                          "\"",
+                                          std::string("a\0b", 3),
+                                          std::string("a\0", 2),
+                                          std::string("\0", 1),
+                                          "\xff\xfe\x80",
+                                          "\xff\xff",
+                                          "\xff",
+                                          "\xc3",
+                                          "%_*?[",
+                                          "a",
+                                          std::string(100'000, 'x')};
+  for (const std::string& name : names) {
+    put(name, name, {{name, name}}, 1000);
+  }
+  for (const std::string& name : names) {
+    RunFilter by_kind;
+    by_kind.kinds = {name};
+    EXPECT_THAT(list(by_kind), ElementsAre(name));
+    RunFilter by_tag;
+    by_tag.tags = {{name, name}};
+    EXPECT_THAT(list(by_tag), ElementsAre(name));
+    std::vector<std::string> want;
+    for (const std::string& other : names) {
+      if (other.starts_with(name)) {
+        want.push_back(other);
+      }
+    }
+    std::sort(want.begin(), want.end());
+    EXPECT_EQ(value(store_.catalog().find_ids(name, "", 100)), want);
+    want.erase(want.begin());
+    EXPECT_EQ(value(store_.catalog().find_ids(name, name, 100)), want);
+  }
+  EXPECT_EQ(value(store_.catalog().find_ids("", "", 100)).size(), names.size());
+  EXPECT_THAT(value(store_.catalog().find_ids("\xff\xff\xff", "", 100)), IsEmpty());
+  EXPECT_THAT(value(store_.catalog().find_ids("a", "b", 100)), IsEmpty());
+  EXPECT_EQ(list({}, 3).size(), names.size());
+  EXPECT_EQ(value(store_.catalog().read_figures(0)).runs.size(), names.size());
+}
+
+TEST_P(CatalogTest, AnIdIsFoundOnceHoweverManyRunsHadIt) {
+  for (int i = 0; i < 3; ++i) {
+    StartRun op;
+    op.run = new_run("order-1");
+    op.on_existing = OnExisting::kReplace;
+    EXPECT_EQ(apply(store_, op).row.number, static_cast<std::uint32_t>(i + 1));
+  }
+  start("order-2");
+  EXPECT_THAT(value(store_.catalog().find_ids("order-", "", 10)),
+              ElementsAre("order-1", "order-2"));
+}
+
+TEST_P(CatalogTest, ChildrenAreListedOpenOrNot) {
+  const RunRow parent = held("parent");
+  CommitTurn op = turn(parent);
+  op.children = {new_run("one"), new_run("two")};
+  for (NewRun& child : op.children) {
+    child.parent = {parent.key, child.id, ParentClose::kAbandon};
+  }
+  ASSERT_TRUE(apply(store_, op).committed);
+  terminate("one");
+  RunFilter filter;
+  filter.parent = parent.key;
+  EXPECT_THAT(list(filter, 1), ElementsAre("two", "one"));
+  filter.statuses = {RunStatus::kFailed};
+  EXPECT_THAT(list(filter), ElementsAre("one"));
+  filter.parent = 99;
+  EXPECT_THAT(list(filter), IsEmpty());
+}
+
+TEST_P(CatalogTest, RunsAreFoundByTheirEnd) {
+  for (const auto& [id, ended_ms] :
+       std::vector<std::pair<std::string, std::int64_t>>{{"a", 3000}, {"b", 2000}, {"c", 3000}}) {
+    end(held(id), RunStatus::kCompleted, ended_ms);
+  }
+  end(held("d"), RunStatus::kFailed, 3000);
+  Catalog& catalog = store_.catalog();
+  std::vector<ClosedRun> found = value(catalog.find_closed(RunStatus::kCompleted, 3000, {}, 10));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(row(found[0].key).id, "b");
+  found = value(catalog.find_closed(RunStatus::kCompleted, 3001, found[0], 10));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(row(found[0].key).id, "a");
+  EXPECT_THAT(value(catalog.find_closed(RunStatus::kCompleted, 3001, found[1], 10)), IsEmpty());
+  EXPECT_THAT(value(catalog.find_closed(RunStatus::kRunning, kNever, {}, 10)), IsEmpty());
+  RunFilter filter;
+  filter.changed_from_ms = 3000;
+  filter.changed_to_ms = 3001;
+  EXPECT_THAT(list(filter, 1), ElementsAre("d", "c", "a"));
+  filter.statuses = {RunStatus::kCompleted};
+  EXPECT_THAT(list(filter, 1), ElementsAre("c", "a"));
+}
+
+TEST_P(CatalogTest, TasksAndWorkersAreListed) {
+  const RunRow run = rich("order-1");
+  TaskFilter filter;
+  EXPECT_EQ(value(store_.catalog().list_tasks(filter, 0, 10)).size(), 3U);
+  filter.state = TaskState::kDelayed;
+  const std::vector<TaskRow> delayed = value(store_.catalog().list_tasks(filter, 0, 10));
+  ASSERT_EQ(delayed.size(), 1U);
+  EXPECT_EQ(delayed[0].type, "mail");
+  EXPECT_EQ(delayed[0].run_id, "order-1");
+  EXPECT_THAT(value(store_.catalog().list_tasks(filter, delayed[0].key, 10)), IsEmpty());
+  filter.type = "charge";
+  EXPECT_THAT(value(store_.catalog().list_tasks(filter, 0, 10)), IsEmpty());
+  filter = {};
+  filter.queue = "none";
+  EXPECT_THAT(value(store_.catalog().list_tasks(filter, 0, 10)), IsEmpty());
+  const std::string serves = R"({"kinds":{"order":"print"},"activities":[],"queues":["q"]})";
+  value(store_.add_worker({"second", 9000, 0, serves}));
+  const std::vector<WorkerRow> workers = value(store_.catalog().list_workers());
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[0].key, worker_);
+  EXPECT_EQ(workers[0].runs, 1);
+  EXPECT_EQ(workers[0].tasks, 1);
+  EXPECT_EQ(workers[0].expires_ms, kNever);
+  EXPECT_EQ(workers[0].serves, "");
+  EXPECT_EQ(workers[1].name, "second");
+  EXPECT_EQ(workers[1].expires_ms, 9000);
+  EXPECT_EQ(workers[1].serves, serves);
+  EXPECT_EQ(workers[1].runs + workers[1].tasks, 0);
+  EXPECT_EQ(row(run.key).owner, worker_);
+}
+
+TEST_P(CatalogTest, FiguresSayWhatThereIs) {
+  rich("order-1");
+  start("order-2", 0, 4000);
+  start("order-3", 0, 6000);
+  pause(waiting("order-4").key);
+  end(held("order-5"), RunStatus::kCompleted);
+  const StoreFigures figures = value(store_.catalog().read_figures(5000));
+  ASSERT_EQ(figures.runs.size(), 3U);
+  EXPECT_EQ(figures.runs[0].status, RunStatus::kRunning);
+  EXPECT_EQ(figures.runs[0].count, 3);
+  EXPECT_EQ(figures.runs[1].status, RunStatus::kWaiting);
+  EXPECT_EQ(figures.runs[2].status, RunStatus::kCompleted);
+  EXPECT_EQ(figures.tasks.size(), 3U);
+  EXPECT_EQ(figures.tasks[0].oldest_ms, 2000);
+  EXPECT_EQ(figures.paused, 1);
+  EXPECT_EQ(figures.overdue, 1);
+  EXPECT_EQ(figures.next_wake_ms, 4000);
+  EXPECT_GT(figures.bytes, 0);
+}
+
+TEST_P(CatalogTest, NamespacesDoNotSeeOneAnother) {
+  const RunRow run = rich("order-1");
+  pause(run.key);
+  end(held("order-2"), RunStatus::kCompleted);
+  const std::unique_ptr<Store> shop = open("shop");
+  Catalog& theirs = shop->catalog();
+  EXPECT_THAT(list({}, 10, shop.get()), IsEmpty());
+  RunFilter filter;
+  filter.kinds = {"order"};
+  EXPECT_THAT(list(filter, 10, shop.get()), IsEmpty());
+  filter = {};
+  filter.tags = {{"color", "red"}};
+  EXPECT_THAT(list(filter, 10, shop.get()), IsEmpty());
+  filter = {};
+  filter.is_paused = true;
+  EXPECT_THAT(list(filter, 10, shop.get()), IsEmpty());
+  filter = {};
+  filter.changed_from_ms = 1;
+  filter.statuses = {RunStatus::kCompleted};
+  EXPECT_THAT(list(filter, 10, shop.get()), IsEmpty());
+  filter = {};
+  filter.parent = run.key;
+  EXPECT_THAT(list(filter, 10, shop.get()), IsEmpty());
+  EXPECT_THAT(value(theirs.find_ids("", "", 10)), IsEmpty());
+  EXPECT_THAT(value(theirs.find_closed(RunStatus::kCompleted, kNever, {}, 10)), IsEmpty());
+  EXPECT_EQ(theirs.read_image(run.key).error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(value(theirs.list_tasks({}, 0, 10)), IsEmpty());
+  EXPECT_THAT(value(theirs.list_workers()), IsEmpty());
+  const StoreFigures figures = value(theirs.read_figures(99'999));
+  EXPECT_THAT(figures.runs, IsEmpty());
+  EXPECT_THAT(figures.tasks, IsEmpty());
+  EXPECT_EQ(figures.paused + figures.overdue, 0);
+  EXPECT_EQ(figures.next_wake_ms, kNever);
+  Pause hold;
+  hold.run = run.key;
+  hold.is_paused = false;
+  EXPECT_EQ(apply(*shop, hold).outcome, SendOutcome::kNoRun);
+  Hurry fast;
+  fast.run = run.key;
+  EXPECT_EQ(apply(*shop, fast).outcome, SendOutcome::kNoRun);
+  DeleteRun gone;
+  gone.run = value(store_.find_run("order-2", std::nullopt))->key;
+  EXPECT_EQ(apply(*shop, gone).outcome, DeleteRun::Outcome::kNoRun);
+  CreateRun put;
+  put.image.row.id = "order-1";
+  put.image.row.kind = "order";
+  EXPECT_EQ(apply(*shop, put).outcome, CreateRun::Outcome::kCreated);
+}
+
+// What is asked by one thread while others write is of one moment.
+TEST_P(CatalogTest, AnswersAreOfOneMomentWhileOthersWrite) {
+  std::atomic<bool> is_over = false;
+  const RunKey first = start("first").row.key;
+  std::thread writer([&] {
+    const std::unique_ptr<Store> other = open();
+    for (int i = 0; i < 200; ++i) {
+      std::vector<Op> ops;
+      for (const char* half : {"a", "b"}) {
+        StartRun op;
+        op.run = new_run(half + std::to_string(i));
+        op.run.tags = {{"half", half}};
+        op.now_ms = i;
+        ops.emplace_back(op);
+      }
+      EXPECT_TRUE(other->apply(ops).has_value());
+    }
+    is_over = true;
+  });
+  do {
+    const std::int64_t count = value(store_.catalog().count_runs({}));
+    EXPECT_EQ(count % 2, 1);
+    const StoreFigures figures = value(store_.catalog().read_figures(0));
+    EXPECT_GE(figures.runs.at(0).count, count);
+    EXPECT_EQ(image(first).row.id, "first");
+  } while (!is_over);
+  writer.join();
+  EXPECT_EQ(value(store_.catalog().count_runs({})), 401);
 }
 
 }  // namespace

@@ -124,6 +124,7 @@ std::string describe(const RunRow& row) {
       .add("waiting_for", row.waiting_for)
       .add("definition", row.definition)
       .add("approved", row.is_approved ? 1 : 0)
+      .add("paused", row.is_paused ? 1 : 0)
       .add("created", row.created_ms)
       .add("changed", row.changed_ms)
       .add("wake", row.wake_ms)
@@ -161,6 +162,74 @@ std::string describe(const TaskRow& task) {
       .add("last_error", task.last_error)
       .add("cancel", task.cancel_requested ? 1 : 0)
       .take();
+}
+
+std::string describe(const RunImage& image) {
+  std::string text = describe(image.row) + "\ninput " + image.input + "\nreason " + image.reason +
+                     "\nblocked_by " + image.blocked_by.value_or("(none)") + "\nneeds " +
+                     image.needs + "\n";
+  for (const Tag& tag : image.tags) {
+    text += "tag " + tag.name + "=" + tag.value + "\n";
+  }
+  for (const StoredArrival& arrival : image.inbox) {
+    text += (arrival.is_kept ? "kept " : "arrival ") + describe(arrival) + "\n";
+  }
+  for (const TaskRow& task : image.tasks) {
+    text += "task " + describe(task) + "\n";
+  }
+  for (const PromiseRow& promise : image.promises) {
+    text += "promise " + promise.name + (promise.is_resolved ? " resolved\n" : " open\n");
+  }
+  for (const CompensationRow& row : image.compensations) {
+    text += "compensation " + std::to_string(row.position) + " " +
+            Fields()
+                .add("name", row.name)
+                .add("has_input", row.has_input ? 1 : 0)
+                .add("input", row.input)
+                .add("state", static_cast<std::int64_t>(row.state))
+                .add("attempt", row.attempt)
+                .add("due", row.due_ms)
+                .add("outcome", row.outcome)
+                .take() +
+            "\n";
+  }
+  for (const std::string& id : image.dedupe) {
+    text += "dedupe " + id + "\n";
+  }
+  return text;
+}
+
+RunImage carried(RunImage image) {
+  image.row.key = 0;
+  image.row.owner = 0;
+  image.row.wake_ms = kNever;
+  image.row.epoch = 0;
+  image.row.parent = {};
+  for (TaskRow& task : image.tasks) {
+    task.key = 0;
+    task.run = 0;
+    task.run_id = image.row.id;
+    task.owner = 0;
+    if (task.state != TaskState::kDelayed) {
+      task.state = TaskState::kReady;
+      task.due_ms = kNever;  // Depends on when it gets ready.
+    }
+  }
+  return image;
+}
+
+std::string_view KeptLog::keep(std::string_view text) { return texts_.emplace_back(text); }
+
+Result<void> KeptLog::add(const replay::Entry& entry) {
+  replay::Entry& kept = entries_.emplace_back(entry);
+  for (std::string_view* const text : {&kept.location, &kept.id, &kept.name, &kept.child_kind,
+                                       &kept.step_key, &kept.source, &kept.payload, &kept.extra}) {
+    *text = keep(*text);
+  }
+  if (entry.checkpoint != nullptr) {
+    kept.checkpoint = &checkpoints_.emplace_back(*entry.checkpoint);
+  }
+  return {};
 }
 
 std::vector<std::string> log_of(Store& store, RunKey run, std::uint64_t from_seq) {

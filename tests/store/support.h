@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -117,6 +118,25 @@ std::string describe(const replay::Entry& entry);
 std::string describe(const NewArrival& arrival);
 std::string describe(const RunRow& row);
 std::string describe(const TaskRow& task);
+std::string describe(const RunImage& image);
+// What of an image is carried to another store, and how.
+RunImage carried(RunImage image);
+
+// Entries of a log, with the texts that they point to.
+class KeptLog {
+ public:
+  Result<void> add(const replay::Entry& entry);
+  // As long-lived as this.
+  const std::vector<replay::Entry>& entries() const { return entries_; }
+
+ private:
+  std::string_view keep(std::string_view text);
+
+  std::deque<std::string> texts_;
+  std::deque<replay::Checkpoint> checkpoints_;
+  std::vector<replay::Entry> entries_;
+};
+
 std::vector<std::string> log_of(Store& store, RunKey run, std::uint64_t from_seq = 0);
 std::vector<std::uint64_t> seqs_of(Store& store, RunKey run);
 std::vector<std::uint64_t> forgotten_of(Store& store, RunKey run);

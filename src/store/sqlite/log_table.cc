@@ -9,6 +9,12 @@
 #define PAWL_ENTRY_COLUMNS                                                                \
   "seq, kind, time, version, location, id, name, child_kind, removed, step_key, source, " \
   "checked, number, digest, extra, checkpoint, payload"
+// Of forgotten entries: those of loops below ?3 whose iteration there is at most ?4.
+#define PAWL_IS_BELOW \
+  "loop > ?3 AND loop < ?3 || ':' AND CAST(substr(loop, length(?3) + 1) AS INTEGER) <= ?4"
+#define PAWL_TRIM_STATE                                                                 \
+  "DELETE FROM pawl_kept_state WHERE ns = ?1 AND run = ?2 AND seq IN (SELECT seq FROM " \
+  "pawl_forgotten WHERE ns = ?1 AND run = ?2 AND checkpoint IS NOT NULL AND "
 
 namespace pawl::store {
 
@@ -59,12 +65,13 @@ LogTable::LogTable(Connection& connection, std::int64_t ns)
             "DELETE FROM pawl_forgotten WHERE ns = ? AND run = ? AND loop = ? AND iteration <= ?"),
       // Of loops inside this one: their locations go on with the iteration they were in.
       trim_below_(connection,
-                  "DELETE FROM pawl_forgotten WHERE ns = ?1 AND run = ?2 AND loop > ?3 AND "
-                  "loop < ?3 || ':' AND CAST(substr(loop, length(?3) + 1) AS INTEGER) <= ?4"),
-      add_state_(connection,
-                 "INSERT INTO pawl_kept_state(ns, run, seq, name, value) VALUES(?,?,?,?,?)"),
-      remove_state_(connection,
-                    "DELETE FROM pawl_kept_state WHERE ns = ? AND run = ? AND seq BETWEEN ? AND ?"),
+                  "DELETE FROM pawl_forgotten WHERE ns = ?1 AND run = ?2 AND " PAWL_IS_BELOW),
+      add_state_(
+          connection,
+          "INSERT OR REPLACE INTO pawl_kept_state(ns, run, seq, name, value) VALUES(?,?,?,?,?)"),
+      remove_state_(connection, "DELETE FROM pawl_kept_state WHERE ns = ? AND run = ?"),
+      trim_state_(connection, PAWL_TRIM_STATE "loop = ?3 AND iteration <= ?4)"),
+      trim_state_below_(connection, PAWL_TRIM_STATE PAWL_IS_BELOW ")"),
       remove_log_(connection, "DELETE FROM pawl_log WHERE ns = ? AND run = ?"),
       remove_forgotten_(connection, "DELETE FROM pawl_forgotten WHERE ns = ? AND run = ?"),
       last_seq_(connection, "SELECT max(seq) FROM pawl_log WHERE ns = ? AND run = ?"),
@@ -127,7 +134,9 @@ Result<bool> LogTable::append(RunKey run, std::span<const replay::Entry> entries
   return true;
 }
 
-// For those who ask by SQL what the state is: they cannot read a checkpoint.
+// For those who ask by SQL what the state is: they cannot read a checkpoint. It stays as long as
+// the checkpoint, forgotten or not: without it, what the trimmed iterations left would be missing
+// in the state of an earlier moment.
 Result<void> LogTable::keep_state(RunKey run, const replay::Entry& checkpointed) {
   for (const replay::StateChange& change : checkpointed.checkpoint->changes) {
     Query query(add_state_);
@@ -142,7 +151,7 @@ Result<void> LogTable::keep_state(RunKey run, const replay::Entry& checkpointed)
 Result<void> LogTable::remove_all(RunKey run) {
   PAWL_TRY(Query(remove_log_).integer(ns_).integer(run).run());
   PAWL_TRY(Query(remove_forgotten_).integer(ns_).integer(run).run());
-  return Query(remove_state_).integer(ns_).integer(run).integer(0).integer(kNever).run();
+  return Query(remove_state_).integer(ns_).integer(run).run();
 }
 
 Result<void> LogTable::move_away(RunKey run, std::uint64_t first, std::uint64_t last,
@@ -152,7 +161,6 @@ Result<void> LogTable::move_away(RunKey run, std::uint64_t first, std::uint64_t 
   Query copy(copy_to_forgotten_);
   copy.text(loop).integer(iteration).integer(ns_).integer(run).integer(from).integer(to);
   PAWL_TRY(copy.run());
-  PAWL_TRY(Query(remove_state_).integer(ns_).integer(run).integer(from).integer(to).run());
   return Query(remove_range_).integer(ns_).integer(run).integer(from).integer(to).run();
 }
 
@@ -161,8 +169,10 @@ Result<void> LogTable::trim(RunKey run, std::string_view loop, std::int64_t iter
   if (dropped <= 0) {
     return {};
   }
-  PAWL_TRY(Query(trim_).integer(ns_).integer(run).text(loop).integer(dropped).run());
   const std::string prefix = below(loop);
+  PAWL_TRY(Query(trim_state_).integer(ns_).integer(run).text(loop).integer(dropped).run());
+  PAWL_TRY(Query(trim_state_below_).integer(ns_).integer(run).text(prefix).integer(dropped).run());
+  PAWL_TRY(Query(trim_).integer(ns_).integer(run).text(loop).integer(dropped).run());
   return Query(trim_below_).integer(ns_).integer(run).text(prefix).integer(dropped).run();
 }
 

@@ -57,6 +57,8 @@ class LogTable {
   Statement trim_below_;
   Statement add_state_;
   Statement remove_state_;
+  Statement trim_state_;
+  Statement trim_state_below_;
   Statement remove_log_;
   Statement remove_forgotten_;
   Statement last_seq_;

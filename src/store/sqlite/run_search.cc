@@ -50,6 +50,9 @@ bool fits(const RunRow& row, const RunFilter& filter) {
          (filter.parent == 0 || row.parent.run == filter.parent);
 }
 
+// The least text that is greater.
+std::string next_text(std::string_view text) { return std::string(text) + '\0'; }
+
 // The least text that is greater than all that begin with `prefix`; none: there is none.
 std::optional<std::string> behind_all(std::string_view prefix) {
   std::string end(prefix);
@@ -81,7 +84,7 @@ struct RunSearch::Stream {
 RunSearch::RunSearch(Connection& connection, std::int64_t ns)
     : ns_(ns),
       next_kind_(connection,
-                 "SELECT kind FROM pawl_run INDEXED BY pawl_run_kind WHERE ns = ? AND kind > ? "
+                 "SELECT kind FROM pawl_run INDEXED BY pawl_run_kind WHERE ns = ? AND kind >= ? "
                  "ORDER BY kind LIMIT 1"),
       kind_same_time_(connection,
                       "SELECT created, key FROM pawl_run INDEXED BY pawl_run_kind WHERE ns = ? AND "
@@ -140,15 +143,15 @@ RunSearch::RunSearch(Connection& connection, std::int64_t ns)
 
 Result<std::vector<std::string>> RunSearch::read_kinds() {
   std::vector<std::string> kinds;
-  std::string last;
+  std::string from;
   while (true) {
     Query query(next_kind_);
-    PAWL_TRY_ASSIGN(const bool found, query.integer(ns_).text(last).step());
+    PAWL_TRY_ASSIGN(const bool found, query.integer(ns_).text(from).step());
     if (!found) {
       return kinds;
     }
-    last = query.as_string(0);
-    kinds.push_back(last);
+    kinds.push_back(query.as_string(0));
+    from = next_text(kinds.back());
   }
 }
 

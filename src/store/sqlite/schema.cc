@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "store/sqlite/checkpoint_functions.h"
+
 namespace pawl::store {
 
 namespace {
@@ -224,8 +226,13 @@ CREATE INDEX pawl_reason_needs ON pawl_reason(ns, needs) WHERE needs IS NOT NULL
 )sql";
 
 // Searching: every index that is walked for a list of runs ends in `created`, so that all of them
-// give the same order. pawl_kept_state is what a checkpoint says of the state, for the views. The
-// views are documented in docs/sql.md: their columns stay.
+// give the same order. pawl_kept_state is what a checkpoint says of the state, for the views: as
+// long as the checkpoint is in pawl_log or in pawl_forgotten. The views are documented in
+// docs/sql.md: their columns stay.
+//
+// How the views are written leads SQLite to the indexes, which all begin with `ns`: it is one of
+// those that there are, so that a run is found by its id alone; and the plus keeps SQLite from
+// taking that for a reason to go through a whole namespace of entries.
 constexpr const char* kStep5 = R"sql(
 ALTER TABLE pawl_run ADD paused INTEGER;
 CREATE INDEX pawl_run_kind ON pawl_run(ns, kind, status, created);
@@ -249,7 +256,21 @@ CREATE TABLE pawl_kept_state(
   value BLOB,
   PRIMARY KEY(ns, run, seq, name)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX pawl_log_state ON pawl_log(ns, name, run, seq) WHERE kind BETWEEN 8 AND 9;
+CREATE INDEX pawl_kept_state_name ON pawl_kept_state(name, ns, run, seq);
+CREATE INDEX pawl_forgotten_state ON pawl_forgotten(name, ns, run, seq)
+  WHERE kind BETWEEN 8 AND 9;
+CREATE INDEX pawl_log_state ON pawl_log(name, ns, run, seq) WHERE kind BETWEEN 8 AND 9;
+
+INSERT OR REPLACE INTO pawl_kept_state(ns, run, seq, name, value)
+WITH RECURSIVE change(ns, run, seq, checkpoint, i) AS (
+  SELECT ns, run, seq, checkpoint, 0 FROM pawl_log WHERE checkpoint IS NOT NULL
+  UNION ALL
+  SELECT ns, run, seq, checkpoint, 0 FROM pawl_forgotten WHERE checkpoint IS NOT NULL
+  UNION ALL
+  SELECT ns, run, seq, checkpoint, i + 1 FROM change WHERE i < pawl_change_count(checkpoint)
+)
+SELECT ns, run, seq, pawl_change_key(checkpoint, i), pawl_change_value(checkpoint, i)
+  FROM change WHERE i < pawl_change_count(checkpoint);
 
 CREATE TABLE pawl_status_name(
   status INTEGER PRIMARY KEY,
@@ -274,93 +295,125 @@ INSERT INTO pawl_event_name VALUES(1, 'TaskScheduled'), (2, 'OperationStarted'),
   (66, 'WorkflowFailed'), (67, 'WorkflowCancelled'), (68, 'WorkflowRecurred');
 
 CREATE VIEW pawl_runs AS
-SELECT n.name AS namespace, r.key AS run, r.id, r.number,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number,
   lower(substr(hex(r.uuid), 1, 8) || '-' || substr(hex(r.uuid), 9, 4) || '-' ||
-    substr(hex(r.uuid), 13, 4) || '-' || substr(hex(r.uuid), 17, 4) || '-' ||
-    substr(hex(r.uuid), 21)) AS run_id,
+    substr(hex(r.uuid), 13, 4) || '-' || substr(hex(r.uuid), 17, 4) || '-' || substr(hex(r.uuid), 21)) AS run_id,
   r.kind, s.name AS status, r.paused IS NOT NULL AS paused, r.waiting_for, r.definition,
   r.created AS started_ms, r.changed AS changed_ms,
   CASE WHEN r.status BETWEEN 4 AND 7 THEN r.changed END AS ended_ms,
-  r.wake AS wake_ms, w.name AS worker, r.parent AS parent_run, p.id AS parent_id,
-  nullif(e.reason, '') AS reason
+  r.wake AS wake_ms, r.owner AS worker, w.name AS worker_name, r.parent AS parent_run,
+  p.id AS parent_id, nullif(e.reason, '') AS reason,
+  CASE WHEN substr(i.input, 1, 1) IN (x'01', x'02') THEN NULL
+    ELSE CAST(i.input AS TEXT) END AS input
 FROM pawl_run AS r
-JOIN pawl_namespace AS n ON n.key = r.ns
 JOIN pawl_status_name AS s ON s.status = r.status
 LEFT JOIN pawl_worker AS w ON w.key = r.owner
 LEFT JOIN pawl_run AS p ON p.key = r.parent
-LEFT JOIN pawl_reason AS e ON e.run = r.key;
+LEFT JOIN pawl_reason AS e ON e.run = r.key
+LEFT JOIN pawl_input AS i ON i.run = r.key
+WHERE r.ns IN (SELECT key FROM pawl_namespace);
 
 CREATE VIEW pawl_tags AS
-SELECT n.name AS namespace, t.run, r.id, r.number, t.name, t.value
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, t.name, t.value
 FROM pawl_tag AS t
-JOIN pawl_namespace AS n ON n.key = t.ns
-JOIN pawl_run AS r ON r.key = t.run;
+JOIN pawl_run AS r ON r.key = t.run AND t.ns = +r.ns
+WHERE r.ns IN (SELECT key FROM pawl_namespace) AND
+  likelihood(t.ns IN (SELECT key FROM pawl_namespace), 0.99);
 
 CREATE VIEW pawl_history AS
-SELECT n.name AS namespace, l.run, r.id, r.number, l.seq, l.time AS at_ms, k.name AS event,
-  l.location, l.name, l.version, l.source,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, l.seq, l.time AS at_ms, k.name AS event,
+  l.location,
+  CASE typeof(l.id) WHEN 'blob' THEN
+    lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' ||
+    substr(hex(l.id), 13, 4) || '-' || substr(hex(l.id), 17, 4) || '-' || substr(hex(l.id), 21))
+    ELSE l.id END AS command_id,
+  l.name, l.version, l.source,
   CASE WHEN substr(l.payload, 1, 1) IN (x'01', x'02') THEN NULL
     ELSE CAST(l.payload AS TEXT) END AS payload
 FROM pawl_log AS l
-JOIN pawl_namespace AS n ON n.key = l.ns
-JOIN pawl_run AS r ON r.key = l.run
-JOIN pawl_event_name AS k ON k.kind = l.kind;
+JOIN pawl_run AS r ON r.key = l.run AND l.ns = +r.ns
+LEFT JOIN pawl_event_name AS k ON k.kind = l.kind
+WHERE r.ns IN (SELECT key FROM pawl_namespace);
 
 CREATE VIEW pawl_state_changes AS
-SELECT n.name AS namespace, c.run, r.id, r.number, c.seq, c.name AS key, c.cleared,
-  CASE WHEN c.cleared OR substr(c.value, 1, 1) IN (x'01', x'02') THEN NULL
-    ELSE CAST(c.value AS TEXT) END AS value
-FROM (
-  SELECT ns, run, seq, name, kind = 9 AS cleared, payload AS value
-    FROM pawl_log WHERE kind BETWEEN 8 AND 9
-  UNION ALL
-  SELECT ns, run, seq, name, kind = 9, payload FROM pawl_forgotten WHERE kind BETWEEN 8 AND 9
-  UNION ALL
-  SELECT ns, run, seq, name, value IS NULL, value FROM pawl_kept_state
-) AS c
-JOIN pawl_namespace AS n ON n.key = c.ns
-JOIN pawl_run AS r ON r.key = c.run;
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, l.seq, l.name AS key,
+  l.kind = 9 AS cleared,
+  CASE WHEN substr(l.payload, 1, 1) IN (x'01', x'02') THEN NULL
+    ELSE CAST(l.payload AS TEXT) END AS value
+FROM pawl_log AS l
+JOIN pawl_run AS r ON r.key = l.run AND l.ns = +r.ns
+WHERE l.kind BETWEEN 8 AND 9 AND r.ns IN (SELECT key FROM pawl_namespace)
+UNION ALL
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns), r.key, r.id, r.number, l.seq, l.name, l.kind = 9,
+  CASE WHEN substr(l.payload, 1, 1) IN (x'01', x'02') THEN NULL
+    ELSE CAST(l.payload AS TEXT) END
+FROM pawl_forgotten AS l
+JOIN pawl_run AS r ON r.key = l.run AND l.ns = +r.ns
+WHERE l.kind BETWEEN 8 AND 9 AND r.ns IN (SELECT key FROM pawl_namespace)
+UNION ALL
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns), r.key, r.id, r.number, s.seq, s.name, s.value IS NULL,
+  CASE WHEN substr(s.value, 1, 1) IN (x'01', x'02') THEN NULL
+    ELSE CAST(s.value AS TEXT) END
+FROM pawl_kept_state AS s
+JOIN pawl_run AS r ON r.key = s.run AND s.ns = +r.ns
+WHERE r.ns IN (SELECT key FROM pawl_namespace);
 
 CREATE VIEW pawl_state AS
-SELECT c.namespace, c.run, c.id, c.number, c.key, c.value, c.seq
-FROM pawl_state_changes AS c
-WHERE NOT c.cleared AND c.seq = (
-  SELECT max(m.seq) FROM (
-    SELECT l.seq FROM pawl_log AS l JOIN pawl_run AS o ON o.key = l.run
-      WHERE l.ns = o.ns AND l.name = c.key AND l.run = c.run AND l.kind BETWEEN 8 AND 9
-    UNION ALL
-    SELECT s.seq FROM pawl_kept_state AS s JOIN pawl_run AS o ON o.key = s.run
-      WHERE s.ns = o.ns AND s.run = c.run AND s.name = c.key
-  ) AS m);
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, l.name AS key,
+  CASE WHEN substr(l.payload, 1, 1) IN (x'01', x'02') THEN NULL
+    ELSE CAST(l.payload AS TEXT) END AS value, l.seq
+FROM pawl_log AS l
+JOIN pawl_run AS r ON r.key = l.run AND l.ns = +r.ns
+WHERE l.kind BETWEEN 8 AND 9 AND l.kind = 8
+  AND r.ns IN (SELECT key FROM pawl_namespace)
+  AND NOT EXISTS(SELECT 1 FROM pawl_log AS m WHERE m.ns = l.ns AND m.name IS l.name
+    AND m.run = l.run AND m.seq > l.seq AND m.kind BETWEEN 8 AND 9)
+  AND NOT EXISTS(SELECT 1 FROM pawl_kept_state AS m CROSS JOIN pawl_log AS c
+    ON c.ns = m.ns AND c.run = m.run AND c.seq = m.seq
+    WHERE m.ns = l.ns AND m.name = coalesce(l.name, '') AND m.run = l.run AND m.seq > l.seq)
+UNION ALL
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns), r.key, r.id, r.number, s.name,
+  CASE WHEN substr(s.value, 1, 1) IN (x'01', x'02') THEN NULL
+    ELSE CAST(s.value AS TEXT) END, s.seq
+FROM pawl_kept_state AS s
+JOIN pawl_run AS r ON r.key = s.run AND s.ns = +r.ns
+WHERE s.value IS NOT NULL
+  AND r.ns IN (SELECT key FROM pawl_namespace)
+  AND EXISTS(SELECT 1 FROM pawl_log AS c WHERE c.ns = s.ns AND c.run = s.run AND c.seq = s.seq)
+  AND NOT EXISTS(SELECT 1 FROM pawl_log AS m WHERE m.ns = s.ns AND m.name IS nullif(s.name, '')
+    AND m.run = s.run AND m.seq > s.seq AND m.kind BETWEEN 8 AND 9)
+  AND NOT EXISTS(SELECT 1 FROM pawl_kept_state AS m CROSS JOIN pawl_log AS c
+    ON c.ns = m.ns AND c.run = m.run AND c.seq = m.seq
+    WHERE m.ns = s.ns AND m.name = s.name AND m.run = s.run AND m.seq > s.seq);
 
 CREATE VIEW pawl_tasks AS
-SELECT n.name AS namespace, t.key AS task, t.run, r.id, r.number, t.queue, t.type,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, t.key AS task, r.key AS run, r.id, r.number, t.queue, t.type,
   CASE t.state WHEN 0 THEN 'ready' WHEN 1 THEN 'delayed' ELSE 'running' END AS state,
-  t.priority, t.attempt, w.name AS worker, t.created AS created_ms, t.started AS started_ms,
-  t.due AS due_ms,
+  t.priority, t.attempt, t.owner AS worker, w.name AS worker_name, t.created AS created_ms,
+  t.started AS started_ms, t.due AS due_ms,
   CASE WHEN substr(t.last_error, 1, 1) IN (x'01', x'02') THEN NULL
     ELSE CAST(t.last_error AS TEXT) END AS last_error
 FROM pawl_task AS t
-JOIN pawl_namespace AS n ON n.key = t.ns
-JOIN pawl_run AS r ON r.key = t.run
-LEFT JOIN pawl_worker AS w ON w.key = t.owner;
+JOIN pawl_run AS r ON r.key = t.run AND t.ns = +r.ns
+LEFT JOIN pawl_worker AS w ON w.key = t.owner
+WHERE r.ns IN (SELECT key FROM pawl_namespace);
 
 CREATE VIEW pawl_inboxes AS
-SELECT n.name AS namespace, i.run, r.id, r.number, i.key AS arrival, k.name AS event, i.name,
-  i.due AS due_ms, i.kept,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, i.key AS arrival,
+  CASE i.kind WHEN 200 THEN 'OperationRetry' ELSE k.name END AS event, i.name, i.due AS due_ms,
+  i.kept,
   CASE WHEN substr(i.payload, 1, 1) IN (x'01', x'02') THEN NULL
     ELSE CAST(i.payload AS TEXT) END AS payload
 FROM pawl_inbox AS i
-JOIN pawl_namespace AS n ON n.key = i.ns
-JOIN pawl_run AS r ON r.key = i.run
-LEFT JOIN pawl_event_name AS k ON k.kind = i.kind;
+JOIN pawl_run AS r ON r.key = i.run AND i.ns = +r.ns
+LEFT JOIN pawl_event_name AS k ON k.kind = i.kind
+WHERE r.ns IN (SELECT key FROM pawl_namespace);
 
 CREATE VIEW pawl_workers AS
-SELECT n.name AS namespace, w.key AS worker, w.name, w.expires AS expires_ms, w.serves,
+SELECT (SELECT name FROM pawl_namespace WHERE key = w.ns) AS namespace, w.key AS worker, w.name, w.expires AS expires_ms, w.serves,
   (SELECT count(*) FROM pawl_run AS r WHERE r.owner = w.key) AS runs,
   (SELECT count(*) FROM pawl_task AS t WHERE t.owner = w.key) AS tasks
-FROM pawl_worker AS w
-JOIN pawl_namespace AS n ON n.key = w.ns;
+FROM pawl_worker AS w;
 )sql";
 
 constexpr std::array kSteps = {kStep1, kStep2, kStep3, kStep4, kStep5};
@@ -437,6 +490,7 @@ Result<void> check_not_newer(const Connection& connection, std::int64_t version,
 Result<void> take_steps(Connection& connection, std::span<const char* const> steps) {
   PAWL_TRY_ASSIGN(const FileState state, inspect(connection));
   PAWL_TRY(check_not_newer(connection, state.version, steps.size()));
+  PAWL_TRY(add_checkpoint_functions(connection));
   for (const char* const step : steps.subspan(static_cast<std::size_t>(state.version))) {
     PAWL_TRY(connection.execute(step));
   }

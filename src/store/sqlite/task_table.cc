@@ -100,7 +100,8 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
           "wait_ms, attempt_ms, heartbeat_ms, created, started, cancelled, id, queue, type, "
           "options, last_error, details, input) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
       hurry_(connection,
-             "UPDATE pawl_task SET due = ?1 WHERE ns = ?2 AND run = ?3 AND state = 1 AND due > ?1"),
+             "UPDATE pawl_task SET due = ?1 WHERE ns = ?2 AND run = ?3 AND state = 1 AND (due > "
+             "?1 OR due IS NULL)"),
       remove_waiting_(connection,
                       "DELETE FROM pawl_task WHERE ns = ? AND run = ? AND id IS ? AND state <> 2"),
       tell_running_(connection,
@@ -160,15 +161,16 @@ Result<void> TaskTable::add(RunKey run, const NewTask& task, std::int64_t now_ms
   return query.run();
 }
 
-Result<void> TaskTable::add_as_is(RunKey run, const TaskRow& task) {
+Result<void> TaskTable::add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms) {
   const bool was_running = task.state == TaskState::kRunning;
+  const std::int64_t ready_due_ms = std::min(task.deadline_ms, after(now_ms, task.wait_ms));
   Query query(insert_as_is_);
   query.integer(ns_)
       .integer(run)
       .integer(static_cast<std::int64_t>(was_running ? TaskState::kReady : task.state))
       .integer(task.priority)
       .integer(task.attempt)
-      .moment(was_running ? task.deadline_ms : task.due_ms)
+      .moment(was_running ? ready_due_ms : task.due_ms)
       .moment(task.deadline_ms)
       .integer_or_null(task.wait_ms)
       .integer_or_null(task.attempt_ms)

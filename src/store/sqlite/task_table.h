@@ -22,7 +22,7 @@ class TaskTable {
   // One with the same run and id that is there already stays as it is.
   Result<void> add(RunKey run, const NewTask& task, std::int64_t now_ms);
   // As it is, but for its key and owner; one that was running is ready.
-  Result<void> add_as_is(RunKey run, const TaskRow& task);
+  Result<void> add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms);
   // Delayed ones are due now. Returns how many.
   Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms);
   // True: it was waiting, and is gone. False: it runs and is told, or there is none.

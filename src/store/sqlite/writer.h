@@ -116,6 +116,8 @@ class Writer {
   Result<void> run(CreateRun& op);
   // Whether its parent or a child is open.
   Result<bool> is_needed(const RunHead& run);
+  // Whether a run that it recurred to is open: ids of signals that were taken belong to it, too.
+  Result<bool> is_chain_open(const RunHead& run);
   Result<void> add_parts(RunKey run, const CreateRun& op);
 
   // writer_turn.cc

@@ -68,8 +68,13 @@ Result<bool> Writer::is_needed(const RunHead& run) {
   return runs_.has_open_child(run.key);
 }
 
-// Ids of signals belong to a chain of runs, of which others may be open; whoever ends it removes
-// them.
+// Of the runs with one id only the newest may be open.
+Result<bool> Writer::is_chain_open(const RunHead& run) {
+  PAWL_TRY_ASSIGN(const RunRow row, runs_.get(run.key));
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> newest, runs_.find_newest_head(row.id));
+  return newest.has_value() && newest->chain == run.chain && !is_closed(newest->status);
+}
+
 Result<void> Writer::run(DeleteRun& op) {
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(op.run));
   if (!head.has_value()) {
@@ -86,6 +91,10 @@ Result<void> Writer::run(DeleteRun& op) {
     return {};
   }
   op.outcome = DeleteRun::Outcome::kDeleted;
+  PAWL_TRY_ASSIGN(const bool has_heirs, is_chain_open(*head));
+  if (!has_heirs) {
+    PAWL_TRY(dedupe_.remove_all(head->chain));
+  }
   PAWL_TRY(log_.remove_all(op.run));
   PAWL_TRY(inbox_.remove_all(op.run));
   PAWL_TRY(tasks_.remove_all(op.run));
@@ -127,7 +136,7 @@ Result<void> Writer::add_parts(RunKey run, const CreateRun& op) {
     PAWL_TRY(inbox_.put_stored(run, arrival));
   }
   for (const TaskRow& task : image.tasks) {
-    PAWL_TRY(tasks_.add_as_is(run, task));
+    PAWL_TRY(tasks_.add_as_is(run, task, op.now_ms));
   }
   for (const PromiseRow& promise : image.promises) {
     PAWL_TRY(promises_.open(run, promise.name));
