@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/json.hpp>
+
 #include "cli/waiter.h"
 #include "format/entry_json.h"
 #include "format/json_printer.h"

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 
 #include "cli/arguments.h"
 #include "cli/follow.h"
