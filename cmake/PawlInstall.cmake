@@ -1,5 +1,6 @@
 # The library as one file, and what `cmake --install` puts where others find it: headers, the CMake package `pawl` with
-# the target pawl::pawl, and pawl.pc (component pawl); the `pawl` command (component pawl_command).
+# the target pawl::pawl, and pawl.pc (component pawl); the `pawl` command with its manual and completions
+# (component pawl_command).
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -37,5 +38,26 @@ install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlC
   DESTINATION ${package_dir} COMPONENT pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT pawl)
 if(TARGET pawl)
+  # The manual and the completions, made by the command itself.
+  set(texts ${PROJECT_BINARY_DIR}/share)
+  file(MAKE_DIRECTORY ${texts})
+  set(made)
+  foreach(text "man/pawl.1" "completion bash/pawl" "completion zsh/_pawl" "completion fish/pawl.fish")
+    string(REGEX REPLACE "/.*" "" words "${text}")
+    string(REGEX REPLACE ".*/" "" file "${text}")
+    string(REPLACE " " ";" words "${words}")
+    add_custom_command(OUTPUT ${texts}/${file}
+      COMMAND pawl ${words} > ${texts}/${file}.new
+      COMMAND ${CMAKE_COMMAND} -E rename ${texts}/${file}.new ${texts}/${file}
+      DEPENDS pawl VERBATIM)
+    list(APPEND made ${texts}/${file})
+  endforeach()
+  add_custom_target(pawl_texts ALL DEPENDS ${made})
+
   install(TARGETS pawl COMPONENT pawl_command)
+  install(FILES ${texts}/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT pawl_command)
+  install(FILES ${texts}/pawl DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT pawl_command)
+  install(FILES ${texts}/_pawl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT pawl_command)
+  install(FILES ${texts}/pawl.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+    COMPONENT pawl_command)
 endif()

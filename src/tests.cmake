@@ -25,8 +25,18 @@ pawl_test(format_test SOURCES format/log_json_test.cc format/payload_json_test.c
 
 pawl_test(
   view_test
-  SOURCES view/entry_lines_test.cc view/history_test.cc view/line_test.cc view/text_test.cc
-  LIBS pawl_view pawl_format
+  SOURCES
+    view/entry_lines_test.cc
+    view/history_test.cc
+    view/line_test.cc
+    view/moments_test.cc
+    view/open_steps_test.cc
+    view/run_query_test.cc
+    view/shell_word_test.cc
+    view/state_test.cc
+    view/text_test.cc
+    view/why_test.cc
+  LIBS pawl_view pawl_engine pawl_format
   LABELS asan)
 
 # It replaces operator new, and is a program of its own.
@@ -41,6 +51,17 @@ pawl_test(
 pawl_test(conform_test SOURCES conform/runner_test.cc LIBS pawl_conform LABELS asan)
 
 if(PAWL_BUILD_CLI)
+  pawl_test(
+    cli_parts_test
+    SOURCES
+      cli/closest.cc
+      cli/closest_test.cc
+      cli/console.cc
+      cli/progress.cc
+      cli/table.cc
+      cli/table_test.cc
+    LIBS pawl_view
+    LABELS asan)
   add_test(NAME conformance COMMAND pawl conform ${PROJECT_SOURCE_DIR}/conformance ${PROJECT_SOURCE_DIR}/docs/examples)
   set_tests_properties(conformance PROPERTIES TIMEOUT 300)
 endif()

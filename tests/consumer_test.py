@@ -77,9 +77,12 @@ def main():
         lines = run(program, temp / "d.db").splitlines()
         expect(lines[0] == "hold-17 1700", "pkg-config: the program runs")
 
-        run("cmake", "--build", build, "--target", "pawl")
+        run("cmake", "--build", build, "--target", "pawl_texts")
         run("cmake", "--install", build, "--prefix", prefix, "--component", "pawl_command")
         expect(run(prefix / "bin" / "pawl", "--version").startswith("pawl "), "the command runs")
+        for text in ("man/man1/pawl.1", "bash-completion/completions/pawl", "zsh/site-functions/_pawl",
+                     "fish/vendor_completions.d/pawl.fish"):
+            expect((prefix / "share" / text).read_text(encoding="utf-8").strip(), f"{text} is installed")
 
         refuses_old_gcc(source, temp / "gcc", prefix, flags)
 

@@ -125,6 +125,22 @@ TEST(Operations, KeysCanBeChanged) {
   EXPECT_EQ(run.result(), "secret");
 }
 
+TEST(Operations, OldRunsGo) {
+  // [retention]
+  pawl::EngineOptions options;
+  options.retention = {.completed = 30 * 24h, .failed = 365 * 24h};  // The others stay.
+  // [/retention]
+  const pawl::Registry registry = shop();
+  pawl::testing::Environment env(registry, {.engine = options});
+  auto run = env.start(echo, "e", "x");
+  run.signal("go");
+  EXPECT_EQ(run.result(), "x");
+  env.advance(29 * 24h);
+  EXPECT_EQ(env.count(), 1);
+  env.advance(2 * 24h);
+  EXPECT_EQ(env.count(), 0);
+}
+
 pawl::Workflow<std::string> reduced(pawl::Context ctx, shop::Percent percent) {
   const auto address = co_await ctx.signal<shop::Address>("address");
   co_return address.street + address.floor.value_or("") + std::to_string(percent.value);

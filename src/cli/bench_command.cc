@@ -17,16 +17,20 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 
 #include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
 #include "workloads/bench.h"
 
 namespace pawl::cli {
 
-struct BenchArguments {
-  CLI::App* command = nullptr;
+namespace {
+
+namespace json = boost::json;
+
+struct Arguments {
   std::vector<std::string> workloads;
   std::size_t concurrency = 0;
   std::size_t runs = 0;
@@ -35,10 +39,6 @@ struct BenchArguments {
   std::string output = "table";
   bool quick = false;
 };
-
-namespace {
-
-namespace json = boost::json;
 
 // To four digits; whole numbers are counts and stay.
 double rounded(double value) {
@@ -187,67 +187,27 @@ std::vector<std::string> split(const std::string& text) {
   return names;
 }
 
-}  // namespace
+constexpr const char* kDetails =
+    "Workloads:\n"
+    "  w1  2,000 runs of 10 steps, 1, 16 and 128 at a time\n"
+    "  w2  one run of 5,000 and one of 100,000 steps: the first 500 and the last 500; then how\n"
+    "      long it takes to go on after a kill at half\n"
+    "  w3  one run with 1,000 parallel steps, the median of 5\n"
+    "  w4  10,000 and 1,000,000 runs that sleep 5 s: time, memory, processor time when idle. "
+    "The\n"
+    "      million takes some minutes and 1 GB of disk: --runs 10000 leaves it out\n"
+    "  w5  from sending a signal to the code that waits for it, 2,000 times\n"
+    "  w6  w1 at 128 killed at half: time until all runs are done, what was lost or doubled\n"
+    "\n"
+    "Each result has steps_s (steps a second) or secs, p50_ms and p99_ms, raw (what the store\n"
+    "alone needs for the same rows, in the unit of the figure) and ratio (figure / raw).\n"
+    "Percentiles: of a step (w1, w2), of a round (w3), of how late a sleeper is (w4), of a\n"
+    "signal (w5), of the end of a run after the kill (w6). Exit code 1 if a bar is not met.\n"
+    "\n"
+    "Databases are made in a new directory, beside the file that --store names, and removed.\n"
+    "That file and what lies beside it are left alone.\n";
 
-std::shared_ptr<BenchArguments> add_bench_command(CLI::App& app) {
-  auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* command = app.add_subcommand(
-      "bench", "Measure the engine, each figure beside the raw limit of the same store.");
-  arguments->command = command;
-  command
-      ->add_option_function<std::string>(
-          "--workload",
-          [target = arguments.get()](const std::string& text) { target->workloads = split(text); },
-          "Comma-separated, of w1 to w6, see below (default: all)")
-      ->type_name("NAMES");
-  command->add_option("--concurrency", arguments->concurrency, "Runs at a time (w1, w6)")
-      ->check(whole_number(workloads::kRunsMax))
-      ->type_name("N");
-  command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6)")
-      ->check(whole_number(workloads::kRunsMax))
-      ->type_name("N");
-  command->add_option("--steps", arguments->steps, "Steps of a run (w1, w2, w3, w6), signals (w5)")
-      ->check(whole_number(workloads::kStepsMax))
-      ->type_name("N");
-  command
-      ->add_option("--store", arguments->store,
-                   "URL of a file that is not there; see below (default: a place here)")
-      ->type_name("URL");
-  command->add_option("-o,--output", arguments->output, "table or jsonl")
-      ->check(CLI::IsMember({"table", "jsonl"}))
-      ->type_name("FORM");
-  command->add_flag("--quick", arguments->quick,
-                    "Less of w1, w2, w5 and w6, no million: a minute in all");
-  command->footer(
-      "Workloads:\n"
-      "  w1  2,000 runs of 10 steps, 1, 16 and 128 at a time\n"
-      "  w2  one run of 5,000 and one of 100,000 steps: the first 500 and the last 500; then how\n"
-      "      long it takes to go on after a kill at half\n"
-      "  w3  one run with 1,000 parallel steps, the median of 5\n"
-      "  w4  10,000 and 1,000,000 runs that sleep 5 s: time, memory, processor time when idle. "
-      "The\n"
-      "      million takes some minutes and 1 GB of disk: --runs 10000 leaves it out\n"
-      "  w5  from sending a signal to the code that waits for it, 2,000 times\n"
-      "  w6  w1 at 128 killed at half: time until all runs are done, what was lost or doubled\n"
-      "\n"
-      "Each result has steps_s (steps a second) or secs, p50_ms and p99_ms, raw (what the store\n"
-      "alone needs for the same rows, in the unit of the figure) and ratio (figure / raw).\n"
-      "Percentiles: of a step (w1, w2), of a round (w3), of how late a sleeper is (w4), of a\n"
-      "signal (w5), of the end of a run after the kill (w6). Exit code 1 if a bar is not met.\n"
-      "\n"
-      "Databases are made in a new directory, beside the file that --store names, and removed.\n"
-      "That file and what lies beside it are left alone.\n"
-      "\n"
-      "Examples:\n"
-      "  pawl bench --quick\n"
-      "  pawl bench --workload w1 --concurrency 128\n"
-      "  pawl bench --workload w2,w3 -o jsonl\n"
-      "  pawl bench --workload w4 --runs 1000000\n"
-      "  pawl bench --store 'sqlite:/fast/bench.db?durability=process'");
-  return arguments;
-}
-
-int run_bench_command(const BenchArguments& arguments) {
+int run(const Arguments& arguments) {
   workloads::BenchOptions options;
   options.workloads = arguments.workloads;
   const auto given = [](std::size_t number) {
@@ -291,9 +251,50 @@ int run_bench_command(const BenchArguments& arguments) {
   }
   if (!done) {
     std::fprintf(stderr, "pawl bench: %s\n", done.error().message.c_str());
-    return done.error().code == ErrorCode::kInvalidArgument ? 2 : 1;
+    return done.error().code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailure;
   }
-  return all_met ? 0 : 1;
+  return all_met ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+void add_bench_command(Frame& frame) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = frame.add(
+      {.name = "bench",
+       .group = kTools,
+       .summary = "Measure the engine, each figure beside the raw limit of the same store.",
+       .examples = "pawl bench --quick\n"
+                   "pawl bench --workload w1 --concurrency 128\n"
+                   "pawl bench --workload w2,w3 -o jsonl\n"
+                   "pawl bench --workload w4 --runs 1000000\n"
+                   "pawl bench --store 'sqlite:/fast/bench.db?durability=process'\n",
+       .details = kDetails},
+      [arguments](Console& /*console*/) -> Result<int> { return run(*arguments); });
+  command
+      ->add_option_function<std::string>(
+          "--workload",
+          [target = arguments.get()](const std::string& text) { target->workloads = split(text); },
+          "Comma-separated, of w1 to w6, see below (default: all)")
+      ->type_name("NAMES");
+  command->add_option("--concurrency", arguments->concurrency, "Runs at a time (w1, w6)")
+      ->check(whole_number(workloads::kRunsMax))
+      ->type_name("N");
+  command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6)")
+      ->check(whole_number(workloads::kRunsMax))
+      ->type_name("N");
+  command->add_option("--steps", arguments->steps, "Steps of a run (w1, w2, w3, w6), signals (w5)")
+      ->check(whole_number(workloads::kStepsMax))
+      ->type_name("N");
+  command
+      ->add_option("--store", arguments->store,
+                   "URL of a file that is not there; see below (default: a place here)")
+      ->type_name("URL");
+  command->add_option("-o,--output", arguments->output, "table or jsonl")
+      ->check(CLI::IsMember({"table", "jsonl"}))
+      ->type_name("FORM");
+  command->add_flag("--quick", arguments->quick,
+                    "Less of w1, w2, w5 and w6, no million: a minute in all");
 }
 
 std::unique_ptr<int> run_victim_if_asked(int argc, char** argv) {

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <deque>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -28,8 +27,8 @@ constexpr std::chrono::milliseconds kPause(20);
 
 class Follower {
  public:
-  Follower(store::RunRow row, const FollowOptions& options)
-      : options_(options), row_(std::move(row)) {
+  Follower(Console& console, store::RunRow row, const FollowOptions& options)
+      : console_(console), options_(options), row_(std::move(row)) {
     begin_run();
   }
 
@@ -47,13 +46,14 @@ class Follower {
   Result<void> print_entries(store::Store& store);
   Result<void> print_compensations(store::Store& store);
   Result<void> print_status(store::Store& store);
-  void print(std::string_view text) { std::cout << text; }
+  void print(std::string_view text) { console_.print(text); }
   void remark(const view::Line& line) {
     if (!options_.as_jsonl) {
       print(lines_->remark(line));
     }
   }
 
+  Console& console_;
   const FollowOptions& options_;
   store::RunRow row_;
   std::optional<view::EntryLines> lines_;  // Of this run.
@@ -76,7 +76,7 @@ Result<bool> Follower::look(store::Store& store) {
     PAWL_TRY(print_entries(store));
     PAWL_TRY(print_compensations(store));
     PAWL_TRY(print_status(store));
-    std::cout << std::flush;
+    console_.flush();
     if (!store::is_closed(row_.status)) {
       return false;
     }
@@ -108,9 +108,7 @@ Result<void> Follower::print_head(store::Store& store) {
     PAWL_TRY_ASSIGN(history.parent, store.find_run(row_.parent.run));
   }
   view::HistoryOptions options = options_.view;
-  options.now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                       std::chrono::system_clock::now().time_since_epoch())
-                       .count();
+  options.now_ms = console_.now_ms();
   print(view::history_head(history, options) + "\n");
   return {};
 }
@@ -163,16 +161,16 @@ Result<void> Follower::print_compensations(store::Store& store) {
     }
     view::Line line;
     line.add("compensation ")
-        .add(view::line_text(row.name, options_.view.payload_chars_max), view::Style::kStrong);
+        .add(view::line_text(row.name, options_.view.payload_chars_max), view::Tone::kStrong);
     if (row.state == store::CompensationState::kDone) {
-      line.add(" done", view::Style::kGood);
+      line.add(" done", view::Tone::kGood);
     } else {
       line.add(row.state == store::CompensationState::kFailed
                    ? " failed: "
                    : ", attempt " + std::to_string(row.attempt) + " failed: ",
-               view::Style::kBad);
+               view::Tone::kBad);
       line.add_value(view::failure_text(row.outcome, options_.view.payload_chars_max),
-                     view::Style::kBad);
+                     view::Tone::kBad);
     }
     remark(line);
   }
@@ -190,7 +188,7 @@ Result<void> Follower::print_status(store::Store& store) {
   }
   status_ = std::move(status);
   view::Line line;
-  line.add(view::line_text(status_, options_.view.payload_chars_max), view::style_of(row_.status));
+  line.add(view::line_text(status_, options_.view.payload_chars_max), view::tone_of(row_.status));
   if (store::is_closed(row_.status)) {
     line.add(" after " + view::duration_text(row_.changed_ms - row_.created_ms));
   }
@@ -204,12 +202,13 @@ Result<void> Follower::print_status(store::Store& store) {
 
 }  // namespace
 
-Result<void> follow(const std::function<Result<std::unique_ptr<store::Store>>()>& open,
+Result<void> follow(Console& console,
+                    const std::function<Result<std::unique_ptr<store::Store>>()>& open,
                     store::RunRow row, const FollowOptions& options) {
   Waiter waiter;
-  Follower follower(std::move(row), options);
+  Follower follower(console, std::move(row), options);
   std::unique_ptr<store::Store> store;
-  while (std::cout) {
+  while (console.can_print()) {
     store.reset();  // Its watch ends first.
     Result<bool> is_over = [&]() -> Result<bool> {
       PAWL_TRY_ASSIGN(store, open());

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "cli/console.h"
 #include "store/store.h"
 #include "view/history.h"
 
@@ -22,7 +23,8 @@ struct FollowOptions {
 // when the run is closed, on ctrl-C, or when nobody reads any more. `open` opens the store for
 // reading; it is called again and again, because who opens a file that nobody works on sees it as
 // it was.
-Result<void> follow(const std::function<Result<std::unique_ptr<store::Store>>()>& open,
+Result<void> follow(Console& console,
+                    const std::function<Result<std::unique_ptr<store::Store>>()>& open,
                     store::RunRow row, const FollowOptions& options);
 
 }  // namespace pawl::cli

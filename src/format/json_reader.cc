@@ -20,6 +20,19 @@ bool is_whole_number(double number, const json::value& whole) {
          static_cast<std::uint64_t>(number) == whole.get_uint64();
 }
 
+// What stands there: the character, or the end.
+std::string found_at(std::string_view text, std::size_t place) {
+  if (place >= text.size()) {
+    return "the end";
+  }
+  const auto byte = static_cast<unsigned char>(text[place]);
+  if (byte < 0x20 || byte >= 0x7f) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    return std::string("the byte ") + kDigits[byte >> 4U] + kDigits[byte & 0xfU];
+  }
+  return std::string("'") + text[place] + "'";
+}
+
 }  // namespace
 
 Result<json::value> parse_json(std::string_view text, std::size_t depth_max) {
@@ -51,7 +64,8 @@ Result<json::value> parse_json(std::string_view text, std::size_t depth_max) {
     }
     return make_error(ErrorCode::kMalformedInput, "malformed JSON at line " + std::to_string(line) +
                                                       ", column " + std::to_string(column) + ": " +
-                                                      error.message());
+                                                      error.message() + ", found " +
+                                                      found_at(text, consumed));
   }
   return parser.release();
 }

@@ -15,7 +15,8 @@ namespace pawl::format {
 // Deep enough for any program; shallow enough that no recursion over it can exhaust the stack.
 inline constexpr std::size_t kJsonDepthMax = 2000;
 
-// Parses text; kMalformedInput says line, column and what is wrong there. Nesting is limited.
+// Parses text; kMalformedInput says line, column, what is wrong there and what was found. Nesting
+// is limited.
 Result<boost::json::value> parse_json(std::string_view text, std::size_t depth_max = kJsonDepthMax);
 
 // Each returns kMalformedInput "<path>: expected …, got …" for another type or a value out of

@@ -312,7 +312,8 @@ struct Pause {
 };
 
 // What a run waits for to be tried again is tried now: tasks, operations and compensations whose
-// next attempt is due later.
+// next attempt is due later. Of a run that somebody holds, tasks only: whoever holds it has the
+// others in memory.
 struct Hurry {
   std::string run_id;
   RunKey run = 0;  // If not 0, instead of run_id.

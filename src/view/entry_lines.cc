@@ -59,7 +59,7 @@ void EntryLines::count_labels(RecordId id) {
 
 Line EntryLines::begin(const std::string& at, const std::string& took) const {
   Line line;
-  line.add_right(at, kAtWidth, Style::kQuiet).add_right(took, kTookWidth, Style::kQuiet).add("  ");
+  line.add_right(at, kAtWidth, Tone::kFaint).add_right(took, kTookWidth, Tone::kFaint).add("  ");
   return line;
 }
 
@@ -72,7 +72,7 @@ void EntryLines::add_labels(Line& line, RecordId command) const {
   if (counted.of_name > 0) {
     line.add(" ").add(
         text_.name(counted_name(log_, record)) + ":" + std::to_string(counted.of_name),
-        Style::kStrong);
+        Tone::kStrong);
   }
 }
 

@@ -92,7 +92,7 @@ void EntryText::add_notes(Line& line, const Record& command) const {
 
 void EntryText::add_source(Line& line, const Record& command) const {
   if (!log_.source(command).empty()) {
-    line.add("  " + name(log_.source(command)), Style::kQuiet);
+    line.add("  " + name(log_.source(command)), Tone::kFaint);
   }
 }
 
@@ -157,7 +157,7 @@ void EntryText::add_result(Line& line, const Record& record) const {
 void EntryText::add_outcome(Line& line, CommandKind kind, const Record& done) const {
   switch (replay::traits(done.kind).outcome) {
     case OutcomeKind::kFailed:
-      line.add(" failed: ", Style::kBad).add_value(failure(done.payload.view()), Style::kBad);
+      line.add(" failed: ", Tone::kBad).add_value(failure(done.payload.view()), Tone::kBad);
       break;
     case OutcomeKind::kCancelled:
       line.add(" cancelled");
@@ -228,13 +228,13 @@ std::string EntryText::attributes_text(const Record& signal) const {
 
 void EntryText::add_arrival(Line& line, const Record& arrival) const {
   if (arrival.kind == EntryKind::kCancellationRequested) {
-    line.add("cancel request", Style::kBad);
+    line.add("cancel request", Tone::kBad);
     if (arrival.has_payload) {
       line.add(": ").add_value(failure(arrival.payload.view()));
     }
     return;
   }
-  line.add("signal ").add(name(log_.name(arrival)), Style::kStrong);
+  line.add("signal ").add(name(log_.name(arrival)), Tone::kStrong);
   if (has_value(arrival)) {
     add_result(line, arrival);
   }
@@ -247,19 +247,19 @@ void EntryText::add_end(Line& line, const Record& end) const {
   const std::string_view payload = end.payload.view();
   switch (end.kind) {
     case EntryKind::kWorkflowFailed:
-      line.add("failed: ", Style::kBad).add_value(failure(payload), Style::kBad);
+      line.add("failed: ", Tone::kBad).add_value(failure(payload), Tone::kBad);
       return;
     case EntryKind::kWorkflowCancelled:
-      line.add("cancelled", Style::kStrong);
+      line.add("cancelled", Tone::kStrong);
       if (has_value(end)) {
         line.add(": ").add_value(failure(payload));
       }
       return;
     case EntryKind::kWorkflowRecurred:
-      line.add("recurred", Style::kGood).add(" with ").add_value(value(payload));
+      line.add("recurred", Tone::kGood).add(" with ").add_value(value(payload));
       return;
     default:
-      line.add("completed", Style::kGood);
+      line.add("completed", Tone::kGood);
       if (has_value(end)) {
         add_result(line, end);
       }

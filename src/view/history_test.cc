@@ -42,7 +42,7 @@ History make_history(std::string_view entries, RunStatus status, std::int64_t ch
 }
 
 std::string tree(const History& history, std::int64_t now_ms = 0) {
-  return history_tree(history, {.now_ms = now_ms, .in_utc = true});
+  return history_tree(history, {.now_ms = now_ms, .zone = {.is_utc = true}});
 }
 
 // The part between the head and the arrivals.
@@ -365,7 +365,7 @@ TEST(HistoryTree, NothingHostileReachesTheTerminal) {
   load(replay::EntryKind::kWorkflowFailed, "");
   ASSERT_TRUE(log.finish_loading());
   history.log = std::move(log);
-  const std::string text = history_tree(history, {.in_utc = true, .with_sources = true});
+  const std::string text = history_tree(history, {.zone = {.is_utc = true}, .with_sources = true});
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t length = utf8_length(rest);
     ASSERT_GT(length, 0U) << "no UTF-8";
@@ -591,7 +591,7 @@ History history_of_many() {
 
 TEST(HistoryTree, TheLastLinesAreShownBelowWhatTheyBelongTo) {
   const History history = history_of_many();
-  const std::string text = history_tree(history, {.lines_max = 2, .in_utc = true});
+  const std::string text = history_tree(history, {.lines_max = 2, .zone = {.is_utc = true}});
   EXPECT_EQ(text.substr(text.find("took\n") + 5),
             "      12 ms       ~10 ms  {2} Branch(1)\n"
             "                          … 19 lines are left out\n"

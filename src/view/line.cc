@@ -12,21 +12,21 @@ constexpr std::size_t kValueColumnsMin = 12;
 
 }  // namespace
 
-Line& Line::add(std::string_view text, Style style) {
+Line& Line::add(std::string_view text, Tone tone) {
   if (!text.empty()) {
-    pieces_.push_back({std::string(text), style, false});
+    pieces_.push_back({std::string(text), tone, false});
   }
   return *this;
 }
 
-Line& Line::add_value(std::string_view text, Style style) {
-  pieces_.push_back({std::string(text), style, true});
+Line& Line::add_value(std::string_view text, Tone tone) {
+  pieces_.push_back({std::string(text), tone, true});
   return *this;
 }
 
-Line& Line::add_right(std::string_view text, std::size_t columns, Style style) {
+Line& Line::add_right(std::string_view text, std::size_t columns, Tone tone) {
   const std::size_t taken = std::min(columns - 1, columns_of(text));
-  return add(std::string(columns - taken, ' ')).add(text, style);
+  return add(std::string(columns - taken, ' ')).add(text, tone);
 }
 
 Line& Line::append(const Line& other) {
@@ -55,7 +55,7 @@ std::string Line::print(std::size_t columns_max, bool in_color) const {
   std::string out;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];
-    paint_to(out, room.empty() ? piece.text : cut_to_columns(piece.text, room[i]), piece.style,
+    paint_to(out, room.empty() ? piece.text : cut_to_columns(piece.text, room[i]), piece.tone,
              in_color);
   }
   return out;

@@ -14,12 +14,12 @@ namespace pawl::view {
 class Line {
  public:
   // The text holds no control characters; see line_text().
-  Line& add(std::string_view text, Style style = Style::kPlain);
+  Line& add(std::string_view text, Tone tone = Tone::kPlain);
   // A value, which gives way if the line is too long: it is cut, though never to less than a few
   // characters.
-  Line& add_value(std::string_view text, Style style = Style::kPlain);
+  Line& add_value(std::string_view text, Tone tone = Tone::kPlain);
   // At the right end of this many columns, of which one at least stays blank before it.
-  Line& add_right(std::string_view text, std::size_t columns, Style style = Style::kPlain);
+  Line& add_right(std::string_view text, std::size_t columns, Tone tone = Tone::kPlain);
   Line& append(const Line& other);
 
   bool empty() const { return pieces_.empty(); }
@@ -29,7 +29,7 @@ class Line {
  private:
   struct Piece {
     std::string text;
-    Style style;
+    Tone tone;
     bool gives_way;
   };
   std::vector<Piece> pieces_;

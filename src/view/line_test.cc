@@ -11,7 +11,7 @@ namespace {
 
 TEST(Line, IsPaintedPieceByPiece) {
   Line line;
-  line.add("a ").add("bad", Style::kBad).add("").add(" z");
+  line.add("a ").add("bad", Tone::kBad).add("").add(" z");
   EXPECT_EQ(line.print(0, false), "a bad z");
   EXPECT_EQ(line.print(0, true), "a \x1b[31mbad\x1b[0m z");
 }
@@ -52,8 +52,8 @@ TEST(Paint, ColorIsForTerminalsUnlessAskedFor) {
 }
 
 TEST(Paint, EmptyTextHasNoEscapes) {
-  EXPECT_EQ(painted("", Style::kBad, true), "");
-  EXPECT_EQ(painted("x", Style::kPlain, true), "x");
+  EXPECT_EQ(painted("", Tone::kBad, true), "");
+  EXPECT_EQ(painted("x", Tone::kPlain, true), "x");
 }
 
 }  // namespace

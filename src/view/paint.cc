@@ -4,19 +4,19 @@ namespace pawl::view {
 
 namespace {
 
-std::string_view escape_of(Style style) {
-  switch (style) {
-    case Style::kPlain:
+std::string_view escape_of(Tone tone) {
+  switch (tone) {
+    case Tone::kPlain:
       return "";
-    case Style::kStrong:
+    case Tone::kStrong:
       return "\x1b[1m";
-    case Style::kGood:
+    case Tone::kGood:
       return "\x1b[32m";
-    case Style::kBad:
+    case Tone::kBad:
       return "\x1b[31m";
-    case Style::kOpen:
+    case Tone::kOdd:
       return "\x1b[33m";
-    case Style::kQuiet:
+    case Tone::kFaint:
       return "\x1b[2m";
   }
   return "";
@@ -24,8 +24,8 @@ std::string_view escape_of(Style style) {
 
 }  // namespace
 
-void paint_to(std::string& out, std::string_view text, Style style, bool in_color) {
-  const std::string_view escape = in_color && !text.empty() ? escape_of(style) : "";
+void paint_to(std::string& out, std::string_view text, Tone tone, bool in_color) {
+  const std::string_view escape = in_color && !text.empty() ? escape_of(tone) : "";
   out += escape;
   out += text;
   if (!escape.empty()) {
@@ -33,28 +33,28 @@ void paint_to(std::string& out, std::string_view text, Style style, bool in_colo
   }
 }
 
-std::string painted(std::string_view text, Style style, bool in_color) {
+std::string painted(std::string_view text, Tone tone, bool in_color) {
   std::string out;
-  paint_to(out, text, style, in_color);
+  paint_to(out, text, tone, in_color);
   return out;
 }
 
-Style style_of(store::RunStatus status) {
+Tone tone_of(store::RunStatus status) {
   switch (status) {
     case store::RunStatus::kCompleted:
     case store::RunStatus::kRecurred:
-      return Style::kGood;
+      return Tone::kGood;
     case store::RunStatus::kFailed:
     case store::RunStatus::kBlocked:
-      return Style::kBad;
+      return Tone::kBad;
     case store::RunStatus::kRunning:
     case store::RunStatus::kWaiting:
     case store::RunStatus::kCompensating:
-      return Style::kOpen;
+      return Tone::kOdd;
     case store::RunStatus::kCancelled:
-      return Style::kStrong;
+      return Tone::kStrong;
   }
-  return Style::kPlain;
+  return Tone::kPlain;
 }
 
 bool wants_color(ColorChoice choice, bool is_terminal, const char* no_color, const char* term) {

@@ -9,21 +9,21 @@
 
 namespace pawl::view {
 
-enum class Style : std::uint8_t {
+enum class Tone : std::uint8_t {
   kPlain,
   kStrong,  // What a page is about.
   kGood,    // Completed.
   kBad,     // Failed, blocked.
-  kOpen,    // Not over: waits, runs.
-  kQuiet,   // Beside the point.
+  kOdd,     // To be looked at: not over, waits, runs.
+  kFaint,   // Beside the point.
 };
 
 // The text is made by line_text() and the like: what it holds is not looked at.
-std::string painted(std::string_view text, Style style, bool in_color);
+std::string painted(std::string_view text, Tone tone, bool in_color);
 // The same at the end of `out`.
-void paint_to(std::string& out, std::string_view text, Style style, bool in_color);
+void paint_to(std::string& out, std::string_view text, Tone tone, bool in_color);
 
-Style style_of(store::RunStatus status);
+Tone tone_of(store::RunStatus status);
 
 // --color auto|always|never
 enum class ColorChoice : std::uint8_t { kAuto, kAlways, kNever };

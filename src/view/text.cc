@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 
 #include <boost/json.hpp>
 
-#include "base/moment.h"
 #include "base/utf8.h"
 #include "format/json_reader.h"
 
@@ -23,8 +19,6 @@ constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kMinute = 60 * kSecond;
 constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
-
-constexpr std::size_t kZoneCharsMax = 20;
 
 constexpr char kBytesMark = '\x01';
 constexpr char kCodecMark = '\x02';
@@ -138,11 +132,24 @@ std::string take_escaped(std::string_view& text) {
   return result;
 }
 
-struct Moment {
-  std::int64_t year, month, day, ms_of_day;
-};
+}  // namespace
 
-Moment moment_in_utc(std::int64_t ms_since_1970) {
+std::string duration_text(std::int64_t ms) {
+  ms = std::max<std::int64_t>(ms, 0);
+  if (ms < kSecond) {
+    return std::to_string(ms) + " ms";
+  }
+  if (ms < kMinute) {
+    return std::to_string(ms / kSecond) + "." + two_digits(ms % kSecond / 10) + " s";
+  }
+  if (ms < kHour) {
+    return two_units(ms, kMinute, "min", kSecond, "s");
+  }
+  return ms < kDay ? two_units(ms, kHour, "h", kMinute, "min")
+                   : two_units(ms, kDay, "d", kHour, "h");
+}
+
+std::string moment_text(std::int64_t ms_since_1970) {
   std::int64_t days = ms_since_1970 / kDay;
   std::int64_t rest = ms_since_1970 % kDay;
   if (rest < 0) {
@@ -162,65 +169,13 @@ Moment moment_in_utc(std::int64_t ms_since_1970) {
   const std::int64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
   const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
   const std::int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
-  return {year, month, day, rest};
-}
-
-struct Offset {
-  std::int64_t seconds = 0;  // To the east.
-  std::string name;
-};
-
-Offset offset_of(std::int64_t ms_since_1970, bool in_utc) {
-  const auto seconds = static_cast<std::time_t>(ms_since_1970 / kSecond);
-  std::tm local{};
-  if (in_utc || ::localtime_r(&seconds, &local) == nullptr) {
-    return {0, "UTC"};
-  }
-  return {local.tm_gmtoff, local.tm_zone == nullptr ? "" : local.tm_zone};
-}
-
-}  // namespace
-
-std::string duration_text(std::int64_t ms) {
-  ms = std::max<std::int64_t>(ms, 0);
-  if (ms < kSecond) {
-    return std::to_string(ms) + " ms";
-  }
-  if (ms < kMinute) {
-    return std::to_string(ms / kSecond) + "." + two_digits(ms % kSecond / 10) + " s";
-  }
-  if (ms < kHour) {
-    return two_units(ms, kMinute, "min", kSecond, "s");
-  }
-  return ms < kDay ? two_units(ms, kHour, "h", kMinute, "min")
-                   : two_units(ms, kDay, "d", kHour, "h");
-}
-
-std::string moment_text(std::int64_t ms_since_1970, bool in_utc) {
-  const Moment moment =
-      moment_in_utc(add_ms(ms_since_1970, offset_of(ms_since_1970, in_utc).seconds * kSecond));
-  const std::int64_t rest = moment.ms_of_day;
   std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), "%04lld-%02lld-%02lld %02lld:%02lld:%02lld.%03lld",
-                static_cast<long long>(moment.year), static_cast<long long>(moment.month),
-                static_cast<long long>(moment.day), static_cast<long long>(rest / kHour),
-                static_cast<long long>(rest % kHour / kMinute),
-                static_cast<long long>(rest % kMinute / kSecond),
-                static_cast<long long>(rest % kSecond));
+  std::snprintf(
+      text.data(), text.size(), "%04lld-%02lld-%02lld %02lld:%02lld:%02lld.%03lld UTC",
+      static_cast<long long>(year), static_cast<long long>(month), static_cast<long long>(day),
+      static_cast<long long>(rest / kHour), static_cast<long long>(rest % kHour / kMinute),
+      static_cast<long long>(rest % kMinute / kSecond), static_cast<long long>(rest % kSecond));
   return text.data();
-}
-
-std::string zone_text(std::int64_t ms_since_1970, bool in_utc) {
-  const Offset offset = offset_of(ms_since_1970, in_utc);
-  const bool is_named =
-      !offset.name.empty() && std::isalpha(static_cast<unsigned char>(offset.name[0]));
-  if (offset.seconds == 0) {
-    return is_named ? line_text(offset.name, kZoneCharsMax) : "UTC";
-  }
-  const std::int64_t minutes = std::abs(offset.seconds) / 60;
-  const std::string text =
-      (offset.seconds < 0 ? "-" : "+") + two_digits(minutes / 60) + ":" + two_digits(minutes % 60);
-  return is_named ? text + " (" + line_text(offset.name, kZoneCharsMax) + ")" : text;
 }
 
 std::string line_text(std::string_view text, std::size_t chars_max) {
@@ -237,37 +192,6 @@ std::string line_text(std::string_view text, std::size_t chars_max) {
     }
   }
   return line;
-}
-
-std::string shell_text(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
-    return std::string(text);
-  }
-  bool is_shown = true;
-  for (std::string_view rest = text; is_shown && !rest.empty();) {
-    const std::size_t length = shown_length(rest);
-    is_shown = length > 0;
-    rest.remove_prefix(length);
-  }
-  std::string quoted = is_shown ? "'" : "$'";  // The second as bash and others read it.
-  while (!text.empty()) {
-    const std::size_t length = shown_length(text);
-    if (length == 0) {
-      quoted += take_escaped(text);
-      continue;
-    }
-    if (text[0] == '\'') {
-      quoted += is_shown ? "'\\''" : "\\'";
-    } else if (text[0] == '\\' && !is_shown) {
-      quoted += "\\\\";
-    } else {
-      quoted += text.substr(0, length);
-    }
-    text.remove_prefix(length);
-  }
-  return quoted + "'";
 }
 
 std::string count_text(std::uint64_t count, std::string_view one, std::string_view many) {
@@ -314,12 +238,12 @@ std::string payload_text(std::string_view payload, std::size_t chars_max) {
     return "null";
   }
   if (payload[0] == kBytesMark) {
-    return "(" + std::to_string(payload.size() - 1) + " bytes)";
+    return "<" + std::to_string(payload.size() - 1) + " bytes>";
   }
   if (payload[0] == kCodecMark) {
     const std::string_view name = payload.substr(1, payload.find('\0') - 1);
-    return "(encoded by '" + line_text(name, chars_max) + "', " + std::to_string(payload.size()) +
-           " bytes)";
+    return "<encoded by " + line_text(name, chars_max) + ", " + std::to_string(payload.size()) +
+           " bytes>";
   }
   return line_text(payload, chars_max);
 }

@@ -1,6 +1,6 @@
 // Values as people read them: durations, moments, payloads. One line each; whatever the input
 // holds, nothing comes out that a terminal would obey, or that changes the order of what is read.
-// Pure functions, but for the local zone, which is the environment's.
+// Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,10 @@ namespace pawl::view {
 
 // "12 ms", "1.25 s", "3 min 05 s", "2 h 00 min", "9 d 03 h". Less than nothing is "0 ms".
 std::string duration_text(std::int64_t ms);
-
-// "2026-11-16 20:10:38.123", in local time or in UTC. Which of them has to be said once:
-// zone_text().
-std::string moment_text(std::int64_t ms_since_1970, bool in_utc);
-// The zone at that moment: "UTC", "+01:00 (CET)".
-std::string zone_text(std::int64_t ms_since_1970, bool in_utc);
-
+// "2026-11-16 20:10:38.123 UTC". For local time see moments.h.
+std::string moment_text(std::int64_t ms_since_1970);
 // Control characters escaped, and cut to about `chars_max` characters.
 std::string line_text(std::string_view text, std::size_t chars_max);
-// The same for an id or name, with quotation marks if a shell needs them: `order-17`, `'two
-// words'`.
-std::string shell_text(std::string_view text);
 // "1 entry", "2 entries", "100,000 entries".
 std::string count_text(std::uint64_t count, std::string_view one, std::string_view many);
 

@@ -10,6 +10,7 @@
 #include "view/label_counter.h"
 #include "view/line.h"
 #include "view/links.h"
+#include "view/shell_word.h"
 #include "view/text.h"
 
 namespace pawl::view {
@@ -150,7 +151,7 @@ class Tree {
   std::string when(std::int64_t due_ms) const {
     constexpr std::int64_t kFarMs = 3'600'000;
     const bool is_far = due_ms - options_.now_ms >= kFarMs;
-    return is_far ? in(due_ms) + ", at " + moment_text(due_ms, options_.in_utc).substr(0, 16)
+    return is_far ? in(due_ms) + ", at " + brief_moment(due_ms, options_.zone).substr(0, 16)
                   : in(due_ms);
   }
 
@@ -270,7 +271,7 @@ void Tree::print() {
   write_(history_head(history_, options_));
   if (!items_.empty() || end_ != replay::kNoRecord) {
     Line title;
-    title.add_right("at", kAtWidth, Style::kQuiet).add_right("took", kTookWidth, Style::kQuiet);
+    title.add_right("at", kAtWidth, Tone::kFaint).add_right("took", kTookWidth, Tone::kFaint);
     write_("\n" + print(title));
   }
   print_tree();
@@ -339,19 +340,19 @@ Line Tree::begin(std::optional<std::int64_t> time_ms, const std::string& took,
                  const std::string& prefix) const {
   Line line;
   const std::string at = time_ms ? duration_text(*time_ms - history_.row.created_ms) : "";
-  line.add_right(at, kAtWidth, Style::kQuiet).add_right(took, kTookWidth, Style::kQuiet);
-  line.add("  ").add(prefix, Style::kQuiet);
+  line.add_right(at, kAtWidth, Tone::kFaint).add_right(took, kTookWidth, Tone::kFaint);
+  line.add("  ").add(prefix, Tone::kFaint);
   return line;
 }
 
 Line Tree::item_line(const Item& item, const Frame& frame, const std::string& prefix) {
   switch (item.what) {
     case Item::What::kForgotten:
-      return begin(std::nullopt, "", prefix).add(forgotten_text(frame.branch), Style::kQuiet);
+      return begin(std::nullopt, "", prefix).add(forgotten_text(frame.branch), Tone::kFaint);
     case Item::What::kIteration: {
       Line line = begin(std::nullopt, "", prefix);
       line.add("iteration " + std::to_string(item.head));
-      return log_.branch(item.index).forgotten ? line.add(" (forgotten)", Style::kQuiet) : line;
+      return log_.branch(item.index).forgotten ? line.add(" (forgotten)", Tone::kFaint) : line;
     }
     case Item::What::kRetry: {
       const UnrecordedRetry& retry = links_.unrecorded_retries()[item.index];
@@ -390,7 +391,7 @@ void Tree::add_labels(Line& line, const std::string& location, CommandKind kind,
   line.add(location + " " + std::string(replay::label_name(kind)) + "(" +
            std::to_string(counted.of_kind) + ")");
   if (!name.empty()) {
-    line.add(" ").add(text_.name(name) + ":" + std::to_string(counted.of_name), Style::kStrong);
+    line.add(" ").add(text_.name(name) + ":" + std::to_string(counted.of_name), Tone::kStrong);
   }
 }
 
@@ -444,8 +445,7 @@ void Tree::print_arrivals() {
   for (const RecordId id : free_) {
     const Record& record = log_[id];
     Line line;
-    line.add_right(duration_text(record.time_ms - history_.row.created_ms), kAtWidth,
-                   Style::kQuiet);
+    line.add_right(duration_text(record.time_ms - history_.row.created_ms), kAtWidth, Tone::kFaint);
     line.add("  ");
     text_.add_arrival(line, record);
     if (record.kind == EntryKind::kSignalReceived) {
@@ -459,7 +459,7 @@ void Tree::print_arrivals() {
   for (const store::Arrival* arrival : inbox) {
     const replay::EntryTraits* known = replay::find_traits(static_cast<EntryKind>(arrival->kind));
     Line line;
-    line.add_right("inbox", kAtWidth, Style::kOpen).add("  ");
+    line.add_right("inbox", kAtWidth, Tone::kOdd).add("  ");
     line.add(known == nullptr ? "?" : known->event);
     if (!arrival->name.empty()) {
       line.add(" " + text_.name(arrival->name));
@@ -471,7 +471,7 @@ void Tree::print_arrivals() {
   }
   for (const UnrecordedRetry* retry : retries) {
     Line line;
-    line.add_right("open", kAtWidth, Style::kOpen).add("  an operation is not recorded yet, ");
+    line.add_right("open", kAtWidth, Tone::kOdd).add("  an operation is not recorded yet, ");
     add_retry(line, *retry->arrival);
     lines.add(0, print(line));
   }
@@ -480,14 +480,14 @@ void Tree::print_arrivals() {
 
 void Tree::print_hints() {
   const auto look = [this](std::string_view id, const std::string& options) {
-    return options_.look_command + options + (id.starts_with('-') ? " -- " : " ") + shell_text(id);
+    return options_.look_command + options + (id.starts_with('-') ? " -- " : " ") + shell_word(id);
   };
   Line line;
   if (end_ != replay::kNoRecord && log_[end_].kind == EntryKind::kWorkflowRecurred) {
-    line.add("\nnext run: ", Style::kQuiet)
+    line.add("\nnext run: ", Tone::kFaint)
         .add(look(history_.row.id, " --number " + std::to_string(history_.row.number + 1)));
   } else if (child_ != replay::kNoRecord) {
-    line.add(children_ == 1 ? "\nits child: " : "\na child of it: ", Style::kQuiet)
+    line.add(children_ == 1 ? "\nits child: " : "\na child of it: ", Tone::kFaint)
         .add(look(log_.name(log_[child_]), ""));
   }
   if (!line.empty()) {
@@ -548,11 +548,11 @@ bool Tree::is_open_now(RecordId id) const {
 void Tree::add_open(Line& line, const Record& record) {
   const store::RunRow* child = links_.child(record);
   if (child != nullptr) {  // It may outlive its parent.
-    line.add(text_.name(store::status_text(child->status, child->waiting_for)), Style::kOpen);
+    line.add(text_.name(store::status_text(child->status, child->waiting_for)), Tone::kOdd);
     return;
   }
   if (is_over_ || end_ != replay::kNoRecord || record.forgotten) {
-    line.add("left open", Style::kQuiet);
+    line.add("left open", Tone::kFaint);
     return;
   }
   switch (replay::traits(record.kind).command) {
@@ -560,18 +560,18 @@ void Tree::add_open(Line& line, const Record& record) {
       add_open_task(line, record);
       return;
     case CommandKind::kTimer:
-      line.add("waiting", Style::kOpen)
+      line.add("waiting", Tone::kOdd)
           .add(", due in " + when(add_ms(record.time_ms, record.number)));
       return;
     case CommandKind::kOperation:
       if (const store::Arrival* retry = links_.retry(record); retry != nullptr) {
         add_retry(line, *retry);
       } else {
-        line.add("waiting", Style::kOpen).add(" for its outcome");
+        line.add("waiting", Tone::kOdd).add(" for its outcome");
       }
       return;
     default:
-      line.add("waiting", Style::kOpen);
+      line.add("waiting", Tone::kOdd);
       if (record.number > 0) {
         line.add(", " + when(add_ms(record.time_ms, record.number)) + " more");
       }
@@ -580,16 +580,16 @@ void Tree::add_open(Line& line, const Record& record) {
 }
 
 void Tree::add_retry(Line& line, const store::Arrival& retry) const {
-  line.add("waiting", Style::kOpen)
+  line.add("waiting", Tone::kOdd)
       .add(", attempt " + std::to_string(retry.number + 1) + " in " + when(retry.due_ms));
   if (retry.has_payload) {
-    line.add(", after ").add_value(text_.failure(retry.payload), Style::kBad);
+    line.add(", after ").add_value(text_.failure(retry.payload), Tone::kBad);
   }
 }
 
 void Tree::add_open_task(Line& line, const Record& record) const {
   const store::TaskRow* task = links_.task(record);
-  line.add("waiting", Style::kOpen);
+  line.add("waiting", Tone::kOdd);
   if (task == nullptr) {
     return;
   }
@@ -622,7 +622,7 @@ void Tree::add_open_task(Line& line, const Record& record) const {
     line.add(", last said ").add_value(text_.value(task->details));
   }
   if (!task->last_error.empty()) {
-    line.add(", after ").add_value(text_.failure(task->last_error), Style::kBad);
+    line.add(", after ").add_value(text_.failure(task->last_error), Tone::kBad);
   }
 }
 
@@ -637,16 +637,16 @@ void Tree::add_compensation(Line& line, RecordId id) const {
   }
   switch (row->state) {
     case store::CompensationState::kDone:
-      line.add(" done", Style::kGood);
+      line.add(" done", Tone::kGood);
       break;
     case store::CompensationState::kFailed:
-      line.add(" failed: ", Style::kBad).add_value(text_.failure(row->outcome), Style::kBad);
+      line.add(" failed: ", Tone::kBad).add_value(text_.failure(row->outcome), Tone::kBad);
       break;
     case store::CompensationState::kOpen:
-      line.add(" to be run", Style::kOpen);
+      line.add(" to be run", Tone::kOdd);
       if (row->attempt > 0) {
         line.add(", attempt " + std::to_string(row->attempt + 1) + " in " + when(row->due_ms));
-        line.add(", after ").add_value(text_.failure(row->outcome), Style::kBad);
+        line.add(", after ").add_value(text_.failure(row->outcome), Tone::kBad);
       }
       return;
   }
@@ -709,8 +709,8 @@ std::string history_head(const History& history, const HistoryOptions& options) 
     head += line.print(options.columns_max, options.in_color) + "\n";
   };
   Line first;
-  first.add(text.name(row.id), Style::kStrong).add(": " + text.name(row.kind) + ", ");
-  first.add(text.name(store::status_text(row.status, row.waiting_for)), style_of(row.status));
+  first.add(text.name(row.id), Tone::kStrong).add(": " + text.name(row.kind) + ", ");
+  first.add(text.name(store::status_text(row.status, row.waiting_for)), tone_of(row.status));
   first.add((is_over ? " after " : ", for ") + duration_text(until_ms - row.created_ms));
   add(first);
   Line second;
@@ -722,8 +722,7 @@ std::string history_head(const History& history, const HistoryOptions& options) 
     second.add(", child of " + text.name(history.parent->id));
   }
   add(second);
-  add(Line().add("started " + moment_text(row.created_ms, options.in_utc) + " " +
-                 zone_text(row.created_ms, options.in_utc)));
+  add(Line().add("started " + zoned_moment(row.created_ms, options.zone)));
   if (!history.tags.empty()) {
     std::string tags;
     for (const store::Tag& tag : history.tags) {
@@ -740,7 +739,7 @@ std::string reason_text(std::string_view reason, bool in_color) {
   while (!reason.empty()) {
     const std::size_t end = reason.find('\n');
     text += "  ";
-    paint_to(text, line_text(reason.substr(0, end), kNoLimit), Style::kBad, in_color);
+    paint_to(text, line_text(reason.substr(0, end), kNoLimit), Tone::kBad, in_color);
     text += "\n";
     reason = end == std::string_view::npos ? std::string_view() : reason.substr(end + 1);
   }

@@ -257,7 +257,7 @@ class Tree(WithHost):
         self.assertNotIn("{1} State", out)
         self.assertIn("  cli/steps.cc:", self.history("r", "--source"))
         zone = {"TZ": "CET-1CEST,M3.5.0,M10.5.0/3"}
-        self.assertRegex(self.history("r", env=zone), r"\nstarted \d{4}-\d\d-\d\d [0-9:.]{12} \+0[12]:00 \(CES?T\)\n")
+        self.assertRegex(self.history("r", env=zone), r"\nstarted \d{4}-\d\d-\d\d [0-9:.]{12} \+0[12]:00\n")
         self.assertRegex(self.history("r", "--utc", env=zone), r"\nstarted \d{4}-\d\d-\d\d [0-9:.]{12} UTC\n")
 
     def test_colors_are_for_terminals(self):
@@ -304,7 +304,7 @@ class Tree(WithHost):
         process, lines = self.follow("nobody")
         self.assertIsNone(lines.next())
         self.assertNotEqual(process.wait(WAIT_SECONDS), 0)
-        self.assertEqual(process.stderr.read(), b"pawl: there is no run 'nobody'\n")
+        self.assertTrue(process.stderr.read().startswith(b"pawl: there is no run 'nobody'"))
 
 
 if __name__ == "__main__":

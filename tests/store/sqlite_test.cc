@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -609,6 +611,136 @@ TEST(Migration, RunsThatWereBlockedMayBeTriedAgain) {
   EXPECT_EQ(op.claims[0].row.id, "blocked");
   EXPECT_EQ(op.claims[0].row.definition, "old");
   EXPECT_EQ(op.claims[0].row.epoch, 4);
+}
+
+// --- Deleting ------------------------------------------------------------------------------------
+
+// Rows of one run in each table that has a column for it.
+std::map<std::string, std::int64_t> rows_of(const std::string& path, RunKey run) {
+  const std::unique_ptr<Connection> connection =
+      value(Connection::open({path, "", 0, Access::kWrite}));
+  std::map<std::string, std::int64_t> rows;
+  Statement columns(*connection,
+                    "SELECT t.name, c.name FROM sqlite_schema AS t, pragma_table_info(t.name) AS c "
+                    "WHERE t.type = 'table' AND (c.name IN ('run', 'chain') OR (t.name = "
+                    "'pawl_run' AND c.name = 'key'))");
+  Query query(columns);
+  while (value(query.step())) {
+    const std::string table = query.as_string(0);
+    const std::string sql = "SELECT count(*) FROM " + table + " WHERE " + query.as_string(1) +
+                            " = " + std::to_string(run);
+    rows[table] += value(connection->query_integer(sql.c_str()));
+  }
+  return rows;
+}
+
+// A run that was carried here has whatever its image had, whatever became of the rest.
+TEST(SqliteDelete, LeavesNoRowOfTheRunInAnyTable) {
+  const TempDir dir;
+  const std::string path = dir.file("a.db");
+  const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+  replay::Checkpoint checkpoint;
+  checkpoint.changes = {{"x", "1"}};
+  replay::Entry loop = entry(2, "", replay::EntryKind::kLoopCheckpointed);
+  loop.location = "{1}";
+  loop.checkpoint = &checkpoint;
+  CreateRun put;
+  put.image.row.id = "order-1";
+  put.image.row.kind = "order";
+  put.image.row.status = RunStatus::kRecurred;
+  put.image.input = "input";
+  put.image.tags = {{"color", "red"}};
+  put.image.reason = "why";
+  put.image.inbox.resize(1);
+  put.image.tasks.resize(1);
+  put.image.tasks[0].id = "task";
+  put.image.promises = {{"promise", false}};
+  put.image.compensations.resize(1);
+  put.image.dedupe = {"event-1"};
+  put.entries = {entry(1), loop};
+  const RunKey run = apply(*store, put).row.key;
+  run_sql(path,
+          "INSERT INTO pawl_forgotten(run, seq, ns, kind, time, version, loop, iteration) "
+          "VALUES(1, 9, 0, 3, 1, 1, '{1}', 5)");
+  put.image.row.id = "order-2";
+  const RunKey other = apply(*store, put).row.key;
+  const std::map<std::string, std::int64_t> before = rows_of(path, run);
+  EXPECT_GE(before.size(), 11U);
+  for (const auto& [table, rows] : before) {
+    EXPECT_GT(rows, 0) << table << " is not tried";
+  }
+  const std::map<std::string, std::int64_t> others = rows_of(path, other);
+  DeleteRun gone;
+  gone.run = run;
+  EXPECT_EQ(apply(*store, gone).outcome, DeleteRun::Outcome::kDeleted);
+  for (const auto& [table, rows] : rows_of(path, run)) {
+    EXPECT_EQ(rows, 0) << table;
+  }
+  EXPECT_EQ(rows_of(path, other), others);
+}
+
+// --- The catalog ---------------------------------------------------------------------------------
+
+TEST(ReadOnly, HasACatalog) {
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("a.db"));
+  {
+    const std::unique_ptr<Store> maker = value(open_sqlite(options));
+    ASSERT_TRUE(try_start(*maker, "one").has_value());
+  }
+  options.read_only = true;
+  const std::unique_ptr<Store> store = value(open_sqlite(options));
+  EXPECT_EQ(value(store->catalog().list_runs({}, {}, 5)).rows.size(), 1U);
+  EXPECT_EQ(value(store->catalog().count_runs({})), 1);
+  EXPECT_THAT(value(store->catalog().find_ids("o", "", 5)), ElementsAre("one"));
+  EXPECT_EQ(value(store->catalog().read_image(1)).row.id, "one");
+  EXPECT_EQ(value(store->catalog().read_figures(0)).runs.size(), 1U);
+  EXPECT_THAT(value(store->catalog().list_workers()), IsEmpty());
+  EXPECT_THAT(value(store->catalog().list_tasks({}, 0, 5)), IsEmpty());
+}
+
+TEST(ReadOnly, TheCatalogAnswersWhileAnotherProcessWrites) {
+  constexpr int kBatches = 300;
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("a.db"));
+  const std::unique_ptr<Store> maker = value(open_sqlite(options));
+  ASSERT_TRUE(try_start(*maker, "first").has_value());
+  const pid_t writer = ::fork();
+  ASSERT_GE(writer, 0);
+  if (writer == 0) {
+    options.busy_timeout_ms = 5000;
+    const Result<std::unique_ptr<Store>> store = open_sqlite(options);
+    for (int i = 0; store.has_value() && i < kBatches; ++i) {
+      std::vector<Op> ops;
+      for (const char* const half : {"a", "b"}) {
+        StartRun op;
+        op.run = new_run(half + std::to_string(i));
+        op.run.tags = {{"half", half}};
+        ops.emplace_back(op);
+      }
+      if (!(*store)->apply(ops).has_value()) {
+        ::_exit(1);
+      }
+    }
+    ::_exit(store.has_value() ? 0 : 1);
+  }
+  options.read_only = true;
+  const std::unique_ptr<Store> store = value(open_sqlite(options));
+  int status = 0;
+  pid_t ended = 0;
+  do {
+    ended = ::waitpid(writer, &status, WNOHANG);
+    EXPECT_EQ(value(store->catalog().count_runs({})) % 2, 1);  // Whole batches only.
+    RunFilter filter;
+    filter.tags = {{"half", "a"}};
+    EXPECT_LE(value(store->catalog().list_runs(filter, {}, 10)).rows.size(), 10U);
+    EXPECT_EQ(value(store->catalog().read_image(1)).row.id, "first");
+  } while (ended == 0 && !testing::Test::HasFailure());
+  if (ended == 0) {
+    ::waitpid(writer, &status, 0);
+  }
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(value(store->catalog().count_runs({})), 2 * kBatches + 1);
 }
 
 // --- Inside the transaction ----------------------------------------------------------------------

@@ -7,13 +7,20 @@
 
 #include "store/sqlite/run_table.h"
 
+#define PAWL_SAMPLE "SELECT count(*), min(created), max(created) FROM (SELECT created FROM "
+
 namespace pawl::store {
 
 namespace {
 
-// Runs that one call looks at: some 20 ms.
-constexpr std::size_t kLookedAtMax = 10'000;
-constexpr std::size_t kEstimateMax = 10'000;
+// Runs that one call looks at: some 20 ms if each of them has to be read from the file.
+constexpr std::size_t kLookedAtMax = 2'500;
+// Of each range, the newest that are counted; how many there are in all is judged by how far back
+// these go.
+constexpr std::size_t kSampledMax = 1'000;
+constexpr double kJudgedSpanMs = 365.0 * 86'400'000.0;
+// Places that are read and sorted, only for the newest of them: some 5 ms.
+constexpr std::size_t kGatheredMax = 10'000;
 // Places read at a time from a stream: few at first, since most of them may not be needed.
 constexpr std::size_t kFirstPlaces = 64;
 constexpr std::size_t kPlacesMax = 4'096;
@@ -36,39 +43,18 @@ bool bounds_end(const RunFilter& filter) {
   return filter.changed_from_ms > 0 || filter.changed_to_ms < kNever;
 }
 
-template <class T>
-bool is_among(const std::vector<T>& wanted, const T& value) {
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
-}
-
-// All but the tags.
-bool fits(const RunRow& row, const RunFilter& filter) {
-  return is_among(filter.kinds, row.kind) && is_among(filter.statuses, row.status) &&
-         row.created_ms >= filter.created_from_ms && row.created_ms < filter.created_to_ms &&
-         row.changed_ms >= filter.changed_from_ms && row.changed_ms < filter.changed_to_ms &&
-         (!filter.is_paused.has_value() || row.is_paused == *filter.is_paused) &&
-         (filter.parent == 0 || row.parent.run == filter.parent);
+// Whether a stream by kind says all there is to know, but for tags.
+bool needs_row(const RunFilter& filter) {
+  return filter.is_paused.has_value() || filter.parent != 0 || bounds_end(filter);
 }
 
 // The least text that is greater.
 std::string next_text(std::string_view text) { return std::string(text) + '\0'; }
 
-// The least text that is greater than all that begin with `prefix`; none: there is none.
-std::optional<std::string> behind_all(std::string_view prefix) {
-  std::string end(prefix);
-  while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) {
-    end.pop_back();
-  }
-  if (end.empty()) {
-    return std::nullopt;
-  }
-  end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
-  return end;
-}
-
 }  // namespace
 
 struct RunSearch::Stream {
+  Way way{};
   std::string name;  // Kind, or name of a tag.
   std::string value;
   RunStatus status{};
@@ -94,9 +80,9 @@ RunSearch::RunSearch(Connection& connection, std::int64_t ns)
                   "SELECT created, key FROM pawl_run INDEXED BY pawl_run_kind WHERE ns = ? AND "
                   "kind = ? AND status = ? AND created < ? AND created >= ? ORDER BY created DESC, "
                   "key DESC LIMIT ?"),
-      kind_size_(connection,
-                 "SELECT count(*) FROM (SELECT 1 FROM pawl_run INDEXED BY pawl_run_kind WHERE ns = "
-                 "? AND kind = ? AND status = ? AND created >= ? AND created < ? LIMIT ?)"),
+      kind_size_(connection, PAWL_SAMPLE
+                 "pawl_run INDEXED BY pawl_run_kind WHERE ns = ? AND kind = ? AND status = ? AND "
+                 "created >= ? AND created < ? ORDER BY created DESC LIMIT ?)"),
       kind_count_(connection,
                   "SELECT count(*) FROM pawl_run INDEXED BY pawl_run_kind WHERE ns = ? AND kind = "
                   "? AND status = ? AND created >= ? AND created < ?"),
@@ -108,9 +94,13 @@ RunSearch::RunSearch(Connection& connection, std::int64_t ns)
                  "SELECT created, run FROM pawl_tag INDEXED BY pawl_tag_value WHERE ns = ? AND "
                  "name = ? AND value = ? AND created < ? AND created >= ? ORDER BY created DESC, "
                  "run DESC LIMIT ?"),
-      tag_size_(connection,
-                "SELECT count(*) FROM (SELECT 1 FROM pawl_tag INDEXED BY pawl_tag_value WHERE ns = "
-                "? AND name = ? AND value = ? AND created >= ? AND created < ? LIMIT ?)"),
+      tag_size_(connection, PAWL_SAMPLE
+                "pawl_tag INDEXED BY pawl_tag_value WHERE ns = ? AND name = ? AND value = ? AND "
+                "created >= ? AND created < ? ORDER BY created DESC LIMIT ?)"),
+      tag_count_(
+          connection,
+          "SELECT count(*) FROM pawl_tag INDEXED BY pawl_tag_value WHERE ns = ? AND name = ? "
+          "AND value = ? AND created >= ? AND created < ?"),
       paused_same_time_(connection,
                         "SELECT created, key FROM pawl_run INDEXED BY pawl_run_paused WHERE ns = ? "
                         "AND paused IS NOT NULL AND created = ? AND key < ? ORDER BY key DESC "
@@ -119,24 +109,28 @@ RunSearch::RunSearch(Connection& connection, std::int64_t ns)
                     "SELECT created, key FROM pawl_run INDEXED BY pawl_run_paused WHERE ns = ? AND "
                     "paused IS NOT NULL AND created < ? AND created >= ? ORDER BY created DESC, "
                     "key DESC LIMIT ?"),
-      paused_size_(connection,
-                   "SELECT count(*) FROM (SELECT 1 FROM pawl_run INDEXED BY pawl_run_paused WHERE "
-                   "ns = ? AND paused IS NOT NULL AND created >= ? AND created < ? LIMIT ?)"),
+      paused_size_(connection, PAWL_SAMPLE
+                   "pawl_run INDEXED BY pawl_run_paused WHERE ns = ? AND paused IS NOT NULL AND "
+                   "created >= ? AND created < ? ORDER BY created DESC LIMIT ?)"),
       children_(connection,
                 "SELECT created, key FROM pawl_run INDEXED BY pawl_run_parent WHERE ns = ? AND "
                 "parent = ? AND parent IS NOT NULL LIMIT ?"),
       ended_(connection,
              "SELECT created, key FROM pawl_run INDEXED BY pawl_run_closed WHERE ns = ? AND status "
-             "= ? AND status BETWEEN 4 AND 7 AND changed >= ? AND changed < ? LIMIT ?"),
+             "= ? AND +status BETWEEN 4 AND 7 AND changed >= ? AND changed < ? LIMIT ?"),
       find_(connection, "SELECT " PAWL_RUN_COLUMNS " FROM pawl_run WHERE key = ? AND ns = ?"),
+      check_(
+          connection,
+          "SELECT status, created, changed, paused, parent, kind FROM pawl_run WHERE key = ? AND "
+          "ns = ?"),
       has_tag_(connection,
                "SELECT 1 FROM pawl_tag WHERE ns = ? AND run = ? AND name = ? AND value = ?"),
       next_id_(connection,
-               "SELECT id FROM pawl_run INDEXED BY pawl_run_id WHERE ns = ?1 AND id >= ?2 AND (?3 "
-               "IS NULL OR id < ?3) AND id > ?4 ORDER BY id LIMIT 1"),
+               "SELECT id FROM pawl_run INDEXED BY pawl_run_id WHERE ns = ? AND id >= ? ORDER BY "
+               "id LIMIT 1"),
       closed_(connection,
               "SELECT changed, key FROM pawl_run INDEXED BY pawl_run_closed WHERE ns = ?1 AND "
-              "status = ?2 AND status BETWEEN 4 AND 7 AND changed >= ?3 AND changed < ?4 AND "
+              "status = ?2 AND +status BETWEEN 4 AND 7 AND changed >= ?3 AND changed < ?4 AND "
               "(changed > ?3 OR key > ?5) ORDER BY changed, key LIMIT ?6") {}
 
 // --- Which way to go ---
@@ -155,7 +149,25 @@ Result<std::vector<std::string>> RunSearch::read_kinds() {
   }
 }
 
-Result<std::size_t> RunSearch::estimate(Way way, const Stream& stream, const RunFilter& filter) {
+RunSearch::Plan RunSearch::kind_streams(const std::vector<std::string>& kinds,
+                                        const std::vector<RunStatus>& statuses) {
+  Plan plan;
+  for (const std::string& kind : kinds) {
+    for (const RunStatus status : statuses) {
+      Stream& stream = plan.emplace_back();
+      stream.way = Way::kKind;
+      stream.name = kind;
+      stream.status = status;
+    }
+  }
+  return plan;
+}
+
+Result<double> RunSearch::estimate(const Stream& stream, const RunFilter& filter) {
+  if (stream.way == Way::kGathered) {
+    return static_cast<double>(stream.places.size());
+  }
+  const Way way = stream.way;
   Query query(way == Way::kKind ? kind_size_ : way == Way::kTag ? tag_size_ : paused_size_);
   query.integer(ns_);
   if (way != Way::kPaused) {
@@ -167,114 +179,124 @@ Result<std::size_t> RunSearch::estimate(Way way, const Stream& stream, const Run
     query.text(stream.value);
   }
   query.integer(filter.created_from_ms).integer(filter.created_to_ms);
-  PAWL_TRY(query.integer(kEstimateMax).step());
-  return static_cast<std::size_t>(query.as_integer(0));
+  PAWL_TRY(query.integer(kSampledMax).step());
+  const std::int64_t count = query.as_integer(0);
+  if (count < static_cast<std::int64_t>(kSampledMax)) {
+    return static_cast<double>(count);
+  }
+  const auto span_ms = static_cast<double>(query.as_integer(2) - query.as_integer(1));
+  return static_cast<double>(count) * std::max(1.0, kJudgedSpanMs / std::max(1.0, span_ms));
 }
 
-Result<std::optional<std::vector<RunCursor>>> RunSearch::gather(Query& query) {
-  std::vector<RunCursor> places;
+Result<double> RunSearch::estimate(const Plan& plan, const RunFilter& filter) {
+  double size = 0;
+  for (const Stream& stream : plan) {
+    PAWL_TRY_ASSIGN(const double more, estimate(stream, filter));
+    size += more;
+  }
+  return size;
+}
+
+// False: there are too many.
+Result<bool> RunSearch::gather(Query& query, Stream& stream) {
+  stream.way = Way::kGathered;
+  stream.is_exhausted = true;
   while (true) {
     PAWL_TRY_ASSIGN(const bool found, query.step());
     if (!found) {
-      return std::optional(std::move(places));
+      return true;
     }
-    if (places.size() == kEstimateMax) {
-      return std::optional<std::vector<RunCursor>>();
+    if (stream.places.size() == kGatheredMax) {
+      return false;
     }
-    places.push_back({query.as_integer(0), query.as_integer(1)});
+    stream.places.push_back({query.as_integer(0), query.as_integer(1)});
   }
 }
 
-Result<std::optional<std::vector<RunCursor>>> RunSearch::gather_children(const RunFilter& filter) {
+Result<std::optional<RunSearch::Stream>> RunSearch::gather_children(const RunFilter& filter) {
+  Stream stream;
   Query query(children_);
-  query.integer(ns_).integer(filter.parent);
-  return gather(query.integer(kEstimateMax + 1));
+  query.integer(ns_).integer(filter.parent).integer(kGatheredMax + 1);
+  PAWL_TRY_ASSIGN(const bool is_all, gather(query, stream));
+  return is_all ? std::optional(std::move(stream)) : std::nullopt;
 }
 
-// Only closed runs are known by their end.
-Result<std::optional<std::vector<RunCursor>>> RunSearch::gather_ended(const RunFilter& filter) {
-  std::vector<RunCursor> all;
-  for (const RunStatus status : statuses_of(filter)) {
-    if (!is_closed(status)) {
-      return std::optional<std::vector<RunCursor>>();
-    }
+Result<std::optional<RunSearch::Stream>> RunSearch::gather_ended(
+    const RunFilter& filter, const std::vector<RunStatus>& statuses) {
+  Stream stream;
+  for (const RunStatus status : statuses) {
     Query query(ended_);
     query.integer(ns_).integer(static_cast<std::int64_t>(status));
-    query.integer(filter.changed_from_ms).integer(filter.changed_to_ms);
-    PAWL_TRY_ASSIGN(const auto places, gather(query.integer(kEstimateMax + 1)));
-    if (!places.has_value() || all.size() + places->size() > kEstimateMax) {
-      return std::optional<std::vector<RunCursor>>();
+    query.integer(filter.changed_from_ms).integer(filter.changed_to_ms).integer(kGatheredMax + 1);
+    PAWL_TRY_ASSIGN(const bool is_all, gather(query, stream));
+    if (!is_all) {
+      return std::optional<Stream>();
     }
-    all.insert(all.end(), places->begin(), places->end());
   }
-  return std::optional(std::move(all));
+  return std::optional(std::move(stream));
 }
 
 Result<RunSearch::Plan> RunSearch::make_plan(const RunFilter& filter, const RunCursor& after) {
-  Plan best{Way::kKind, {}};
-  std::size_t best_size = 0;
   std::vector<std::string> kinds = filter.kinds;
   if (kinds.empty()) {
     PAWL_TRY_ASSIGN(kinds, read_kinds());
   }
   std::sort(kinds.begin(), kinds.end());
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
-  const bool has_choice =
-      !filter.tags.empty() || filter.is_paused == true || filter.parent != 0 || bounds_end(filter);
-  for (const std::string& kind : kinds) {
-    for (const RunStatus status : statuses_of(filter)) {
-      Stream& stream = best.streams.emplace_back();
-      stream.name = kind;
-      stream.status = status;
-      if (has_choice && best_size < kEstimateMax) {
-        PAWL_TRY_ASSIGN(const std::size_t size, estimate(Way::kKind, stream, filter));
-        best_size += size;
-      }
+  const std::vector<RunStatus> statuses = statuses_of(filter);
+  Plan best = kind_streams(kinds, statuses);
+  std::optional<double> best_size;  // Known when there is something to compare.
+  const auto consider = [&](Plan plan) -> Result<void> {
+    if (!best_size.has_value()) {
+      PAWL_TRY_ASSIGN(best_size, estimate(best, filter));
     }
-  }
-  const auto consider = [&](Way way, Stream stream, std::size_t size) {
-    if (size < best_size) {
-      best = {way, {}};
-      best.streams.push_back(std::move(stream));
+    PAWL_TRY_ASSIGN(const double size, estimate(plan, filter));
+    if (size < *best_size) {
+      best = std::move(plan);
       best_size = size;
     }
+    return {};
   };
   for (const Tag& tag : filter.tags) {
-    Stream stream;
-    stream.name = tag.name;
-    stream.value = tag.value;
-    PAWL_TRY_ASSIGN(const std::size_t size, estimate(Way::kTag, stream, filter));
-    consider(Way::kTag, std::move(stream), size);
+    Plan plan(1);
+    plan[0].way = Way::kTag;
+    plan[0].name = tag.name;
+    plan[0].value = tag.value;
+    PAWL_TRY(consider(std::move(plan)));
   }
   if (filter.is_paused == true) {
-    PAWL_TRY_ASSIGN(const std::size_t size, estimate(Way::kPaused, {}, filter));
-    consider(Way::kPaused, {}, size);
+    Plan plan(1);
+    plan[0].way = Way::kPaused;
+    PAWL_TRY(consider(std::move(plan)));
   }
-  const auto consider_gathered = [&](std::optional<std::vector<RunCursor>> places) {
-    if (places.has_value()) {
-      Stream stream;
-      stream.places = *std::move(places);
-      std::sort(stream.places.begin(), stream.places.end());
-      stream.is_exhausted = true;
-      const std::size_t size = stream.places.size();
-      consider(Way::kGathered, std::move(stream), size);
-    }
-  };
   if (filter.parent != 0) {
-    PAWL_TRY_ASSIGN(auto children, gather_children(filter));
-    consider_gathered(std::move(children));
+    PAWL_TRY_ASSIGN(std::optional<Stream> children, gather_children(filter));
+    if (children.has_value()) {
+      Plan plan;
+      plan.push_back(*std::move(children));
+      PAWL_TRY(consider(std::move(plan)));
+    }
   }
   if (bounds_end(filter)) {
-    PAWL_TRY_ASSIGN(auto ended, gather_ended(filter));
-    consider_gathered(std::move(ended));
+    // Only closed runs are known by their end. Open ones are few, mostly.
+    std::vector<RunStatus> closed;
+    std::vector<RunStatus> open;
+    for (const RunStatus status : statuses) {
+      (is_closed(status) ? closed : open).push_back(status);
+    }
+    PAWL_TRY_ASSIGN(std::optional<Stream> ended, gather_ended(filter, closed));
+    if (ended.has_value()) {
+      Plan plan = kind_streams(kinds, open);
+      plan.insert(plan.begin(), *std::move(ended));
+      PAWL_TRY(consider(std::move(plan)));
+    }
   }
   const RunCursor start{std::min(after.created_ms, filter.created_to_ms),
                         after.created_ms < filter.created_to_ms ? after.key : 0};
-  for (Stream& stream : best.streams) {
+  for (Stream& stream : best) {
     stream.behind = start;
-    while (!stream.places.empty() && stream.places.back() >= start) {
-      stream.places.pop_back();
-    }
+    std::erase_if(stream.places, [&](const RunCursor& place) { return place >= start; });
+    std::sort(stream.places.begin(), stream.places.end());
   }
   return best;
 }
@@ -292,7 +314,8 @@ Result<void> RunSearch::read_places(Query& query, Stream& stream) {
 }
 
 // Reads the next places: those of the time where it stands, then older ones.
-Result<void> RunSearch::refill(Way way, Stream& stream, const RunFilter& filter) {
+Result<void> RunSearch::refill(Stream& stream, const RunFilter& filter) {
+  const Way way = stream.way;
   const std::size_t wanted = stream.read_next;
   stream.read_next = std::min(kPlacesMax, stream.read_next * 2);
   const auto bind = [&](Query& query) {
@@ -326,42 +349,55 @@ Result<void> RunSearch::refill(Way way, Stream& stream, const RunFilter& filter)
   return {};
 }
 
-Result<bool> RunSearch::has_tags(RunKey run, const std::vector<Tag>& tags) {
-  for (const Tag& tag : tags) {
-    Query query(has_tag_);
-    query.integer(ns_).integer(run).text(tag.name).text(tag.value);
-    PAWL_TRY_ASSIGN(const bool has, query.step());
+Result<bool> RunSearch::has_tag(RunKey run, const Tag& tag) {
+  Query query(has_tag_);
+  return query.integer(ns_).integer(run).text(tag.name).text(tag.value).step();
+}
+
+Result<bool> RunSearch::has_fitting_row(RunKey run, const RunFilter& filter) {
+  Query query(check_);
+  PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
+  if (!found) {
+    return false;
+  }
+  const auto status = static_cast<RunStatus>(query.as_integer(0));
+  const std::int64_t created_ms = query.as_integer(1);
+  const std::int64_t changed_ms = query.as_integer(2);
+  const bool is_paused = !query.is_null(3);
+  const std::string_view kind = query.as_bytes(5);
+  const auto is_among = [](const auto& wanted, const auto& value) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  };
+  return is_among(filter.statuses, status) && is_among(filter.kinds, kind) &&
+         created_ms >= filter.created_from_ms && created_ms < filter.created_to_ms &&
+         changed_ms >= filter.changed_from_ms && changed_ms < filter.changed_to_ms &&
+         filter.is_paused.value_or(is_paused) == is_paused &&
+         (filter.parent == 0 || query.as_integer(4) == filter.parent);
+}
+
+Result<bool> RunSearch::fits(RunKey run, const Stream& stream, const RunFilter& filter) {
+  for (const Tag& tag : filter.tags) {
+    if (stream.way == Way::kTag && stream.name == tag.name && stream.value == tag.value) {
+      continue;
+    }
+    PAWL_TRY_ASSIGN(const bool has, has_tag(run, tag));
     if (!has) {
       return false;
     }
   }
-  return true;
+  if (stream.way == Way::kKind && !needs_row(filter)) {
+    return true;
+  }
+  return has_fitting_row(run, filter);
 }
 
-Result<std::optional<RunRow>> RunSearch::find_matching(RunKey run, const RunFilter& filter) {
-  Query query(find_);
-  PAWL_TRY_ASSIGN(const bool found, query.integer(run).integer(ns_).step());
-  if (!found) {
-    return std::optional<RunRow>();
-  }
-  RunRow row = read_run(query);
-  if (!fits(row, filter)) {
-    return std::optional<RunRow>();
-  }
-  PAWL_TRY_ASSIGN(const bool has, has_tags(run, filter.tags));
-  return has ? std::optional(std::move(row)) : std::nullopt;
-}
-
-Result<RunPage> RunSearch::list(const RunFilter& filter, const RunCursor& after,
-                                std::size_t limit) {
-  RunPage page;
-  PAWL_TRY_ASSIGN(Plan plan, make_plan(filter, after));
+Result<bool> RunSearch::walk(Plan& plan, const RunFilter& filter, const Visit& visit) {
   // The next place of each stream, the newest on top.
   std::vector<std::pair<RunCursor, std::size_t>> heads;
   const auto take_next = [&](std::size_t index) -> Result<void> {
-    Stream& stream = plan.streams[index];
+    Stream& stream = plan[index];
     if (stream.places.empty() && !stream.is_exhausted) {
-      PAWL_TRY(refill(plan.way, stream, filter));
+      PAWL_TRY(refill(stream, filter));
     }
     if (!stream.places.empty()) {
       heads.emplace_back(stream.places.back(), index);
@@ -370,76 +406,101 @@ Result<RunPage> RunSearch::list(const RunFilter& filter, const RunCursor& after,
     }
     return {};
   };
-  for (std::size_t i = 0; i < plan.streams.size(); ++i) {
+  for (std::size_t i = 0; i < plan.size(); ++i) {
     PAWL_TRY(take_next(i));
   }
-  for (std::size_t looked_at = 0; !heads.empty(); ++looked_at) {
-    const auto [place, index] = heads.front();
-    if (page.rows.size() == limit || looked_at == kLookedAtMax) {
-      break;
-    }
+  while (!heads.empty()) {
     std::pop_heap(heads.begin(), heads.end());
+    const auto [place, index] = heads.back();
     heads.pop_back();
-    PAWL_TRY_ASSIGN(std::optional<RunRow> row, find_matching(place.key, filter));
-    if (row.has_value()) {
-      page.rows.push_back(*std::move(row));
+    PAWL_TRY_ASSIGN(const bool is_wanted, fits(place.key, plan[index], filter));
+    PAWL_TRY_ASSIGN(const bool goes_on, visit(place, is_wanted));
+    PAWL_TRY(take_next(index));
+    if (!goes_on) {
+      return heads.empty();
+    }
+  }
+  return true;
+}
+
+Result<RunPage> RunSearch::list(const RunFilter& filter, const RunCursor& after,
+                                std::size_t limit) {
+  RunPage page;
+  page.next = after;
+  if (limit == 0) {
+    return page;
+  }
+  PAWL_TRY_ASSIGN(Plan plan, make_plan(filter, after));
+  std::size_t looked_at = 0;
+  const auto visit = [&](const RunCursor& place, bool is_wanted) -> Result<bool> {
+    if (is_wanted) {
+      Query query(find_);
+      PAWL_TRY_ASSIGN(const bool found, query.integer(place.key).integer(ns_).step());
+      if (found) {
+        page.rows.push_back(read_run(query));
+      }
     }
     page.next = place;
-    PAWL_TRY(take_next(index));
-  }
-  if (heads.empty()) {
+    return page.rows.size() < limit && ++looked_at < kLookedAtMax;
+  };
+  PAWL_TRY_ASSIGN(const bool is_all, walk(plan, filter, visit));
+  if (is_all) {
     page.next.reset();
-  } else if (!page.next.has_value()) {
-    page.next = after;  // Nothing was asked for.
   }
   return page;
 }
 
-Result<std::int64_t> RunSearch::count(const RunFilter& filter) {
-  std::int64_t count = 0;
-  const bool needs_rows = !filter.tags.empty() || filter.is_paused.has_value() ||
-                          filter.parent != 0 || bounds_end(filter);
-  if (needs_rows) {
-    RunCursor after;
-    while (true) {
-      PAWL_TRY_ASSIGN(const RunPage page, list(filter, after, kLookedAtMax));
-      count += static_cast<std::int64_t>(page.rows.size());
-      if (!page.next.has_value()) {
-        return count;
-      }
-      after = *page.next;
-    }
+// What can be counted without looking at runs.
+Result<std::optional<std::int64_t>> RunSearch::count_by_index(const RunFilter& filter) {
+  if (needs_row(filter)) {
+    return std::optional<std::int64_t>();
   }
+  if (filter.tags.size() == 1 && filter.kinds.empty() && filter.statuses.empty()) {
+    Query query(tag_count_);
+    query.integer(ns_).text(filter.tags[0].name).text(filter.tags[0].value);
+    PAWL_TRY(query.integer(filter.created_from_ms).integer(filter.created_to_ms).step());
+    return std::optional(query.as_integer(0));
+  }
+  if (!filter.tags.empty()) {
+    return std::optional<std::int64_t>();
+  }
+  std::int64_t count = 0;
   PAWL_TRY_ASSIGN(const Plan plan, make_plan(filter, {}));
-  for (const Stream& stream : plan.streams) {
+  for (const Stream& stream : plan) {
     Query query(kind_count_);
     query.integer(ns_).text(stream.name).integer(static_cast<std::int64_t>(stream.status));
-    query.integer(filter.created_from_ms).integer(filter.created_to_ms);
-    PAWL_TRY(query.step());
+    PAWL_TRY(query.integer(filter.created_from_ms).integer(filter.created_to_ms).step());
     count += query.as_integer(0);
   }
+  return std::optional(count);
+}
+
+Result<std::int64_t> RunSearch::count(const RunFilter& filter) {
+  PAWL_TRY_ASSIGN(const std::optional<std::int64_t> known, count_by_index(filter));
+  if (known.has_value()) {
+    return *known;
+  }
+  std::int64_t count = 0;
+  PAWL_TRY_ASSIGN(Plan plan, make_plan(filter, {}));
+  PAWL_TRY(walk(plan, filter, [&](const RunCursor& /*place*/, bool is_wanted) -> Result<bool> {
+    count += is_wanted ? 1 : 0;
+    return true;
+  }));
   return count;
 }
 
 Result<std::vector<std::string>> RunSearch::find_ids(std::string_view prefix,
                                                      std::string_view after, std::size_t limit) {
   std::vector<std::string> ids;
-  const std::optional<std::string> end = behind_all(prefix);
-  std::string last(after);
+  std::string from = after < prefix ? std::string(prefix) : next_text(after);
   while (ids.size() < limit) {
     Query query(next_id_);
-    query.integer(ns_).text(prefix);
-    if (end.has_value()) {
-      query.text(*end);
-    } else {
-      query.null();
-    }
-    PAWL_TRY_ASSIGN(const bool found, query.text(last).step());
-    if (!found) {
+    PAWL_TRY_ASSIGN(const bool found, query.integer(ns_).text(from).step());
+    if (!found || !query.as_bytes(0).starts_with(prefix)) {
       return ids;
     }
-    last = query.as_string(0);
-    ids.push_back(last);
+    ids.push_back(query.as_string(0));
+    from = next_text(ids.back());
   }
   return ids;
 }

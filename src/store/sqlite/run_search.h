@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,28 +33,36 @@ class RunSearch {
                                              const ClosedRun& after, std::size_t limit);
 
  private:
-  // Places of runs, the newest first, out of one range of one index.
+  // Places of runs, the newest first: out of one range of one index, or gathered before.
   struct Stream;
   enum class Way : std::uint8_t { kKind, kTag, kPaused, kGathered };
-  // What is walked: the streams are merged.
-  struct Plan {
-    Way way{};
-    std::vector<Stream> streams;
-  };
+  // What is walked: the streams are merged. Each run is in one of them at most.
+  using Plan = std::vector<Stream>;
+  // Returns whether to go on.
+  using Visit = std::function<Result<bool>(const RunCursor& place, bool fits)>;
 
   Result<Plan> make_plan(const RunFilter& filter, const RunCursor& after);
   Result<std::vector<std::string>> read_kinds();
-  // Of what is in the range of times; not further than kEstimateMax.
-  Result<std::size_t> estimate(Way way, const Stream& stream, const RunFilter& filter);
+  static Plan kind_streams(const std::vector<std::string>& kinds,
+                           const std::vector<RunStatus>& statuses);
+  // Runs in the range of times: exactly if they are few, else about.
+  Result<double> estimate(const Stream& stream, const RunFilter& filter);
+  Result<double> estimate(const Plan& plan, const RunFilter& filter);
   // Children, or what ended in a range of times: in another order, so all of it is read, unless it
-  // is more than kEstimateMax.
-  Result<std::optional<std::vector<RunCursor>>> gather_children(const RunFilter& filter);
-  Result<std::optional<std::vector<RunCursor>>> gather_ended(const RunFilter& filter);
-  Result<std::optional<std::vector<RunCursor>>> gather(Query& query);
-  Result<void> refill(Way way, Stream& stream, const RunFilter& filter);
+  // is more than kGatheredMax.
+  Result<std::optional<Stream>> gather_children(const RunFilter& filter);
+  Result<std::optional<Stream>> gather_ended(const RunFilter& filter,
+                                             const std::vector<RunStatus>& statuses);
+  Result<bool> gather(Query& query, Stream& stream);
+  // Goes through the places of a plan, the newest first. Returns whether it came to the end.
+  Result<bool> walk(Plan& plan, const RunFilter& filter, const Visit& visit);
+  Result<void> refill(Stream& stream, const RunFilter& filter);
   Result<void> read_places(Query& query, Stream& stream);
-  Result<std::optional<RunRow>> find_matching(RunKey run, const RunFilter& filter);
-  Result<bool> has_tags(RunKey run, const std::vector<Tag>& tags);
+  // Whether the run is what the filter wants; what its stream has made sure of is not asked again.
+  Result<bool> fits(RunKey run, const Stream& stream, const RunFilter& filter);
+  Result<bool> has_fitting_row(RunKey run, const RunFilter& filter);
+  Result<bool> has_tag(RunKey run, const Tag& tag);
+  Result<std::optional<std::int64_t>> count_by_index(const RunFilter& filter);
 
   std::int64_t ns_;
   Statement next_kind_;
@@ -63,12 +73,14 @@ class RunSearch {
   Statement tag_same_time_;
   Statement tag_older_;
   Statement tag_size_;
+  Statement tag_count_;
   Statement paused_same_time_;
   Statement paused_older_;
   Statement paused_size_;
   Statement children_;
   Statement ended_;
   Statement find_;
+  Statement check_;
   Statement has_tag_;
   Statement next_id_;
   Statement closed_;

@@ -226,17 +226,20 @@ CREATE INDEX pawl_reason_needs ON pawl_reason(ns, needs) WHERE needs IS NOT NULL
 )sql";
 
 // Searching: every index that is walked for a list of runs ends in `created`, so that all of them
-// give the same order. pawl_kept_state is what a checkpoint says of the state, for the views: as
-// long as the checkpoint is in pawl_log or in pawl_forgotten. The views are documented in
-// docs/sql.md: their columns stay.
+// give the same order; pawl_run_closed, which has another one, brings it along (the plus keeps
+// SQLite from taking its condition for the range to read). pawl_kept_state is
+// what a checkpoint says of the state, for the views: as long as the checkpoint is in pawl_log or
+// in pawl_forgotten. The views are documented in docs/sql.md: their columns stay.
 //
 // How the views are written leads SQLite to the indexes, which all begin with `ns`: it is one of
-// those that there are, so that a run is found by its id alone; and the plus keeps SQLite from
-// taking that for a reason to go through a whole namespace of entries.
+// those that there are, so that a run is found by its id alone; the plus keeps SQLite from taking
+// that for a reason to go through a whole namespace of entries, and likelihood() tells it that a
+// namespace is a lot.
 constexpr const char* kStep5 = R"sql(
 ALTER TABLE pawl_run ADD paused INTEGER;
 CREATE INDEX pawl_run_kind ON pawl_run(ns, kind, status, created);
-CREATE INDEX pawl_run_closed ON pawl_run(ns, status, changed) WHERE status BETWEEN 4 AND 7;
+CREATE INDEX pawl_run_closed ON pawl_run(ns, status, changed, key, created)
+  WHERE +status BETWEEN 4 AND 7;
 CREATE INDEX pawl_run_paused ON pawl_run(ns, created) WHERE paused IS NOT NULL;
 DROP INDEX pawl_run_parent;
 CREATE INDEX pawl_run_parent ON pawl_run(ns, parent, status) WHERE parent IS NOT NULL;
@@ -295,7 +298,8 @@ INSERT INTO pawl_event_name VALUES(1, 'TaskScheduled'), (2, 'OperationStarted'),
   (66, 'WorkflowFailed'), (67, 'WorkflowCancelled'), (68, 'WorkflowRecurred');
 
 CREATE VIEW pawl_runs AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  r.key AS run, r.id, r.number,
   lower(substr(hex(r.uuid), 1, 8) || '-' || substr(hex(r.uuid), 9, 4) || '-' ||
     substr(hex(r.uuid), 13, 4) || '-' || substr(hex(r.uuid), 17, 4) || '-' || substr(hex(r.uuid), 21)) AS run_id,
   r.kind, s.name AS status, r.paused IS NOT NULL AS paused, r.waiting_for, r.definition,
@@ -311,17 +315,19 @@ LEFT JOIN pawl_worker AS w ON w.key = r.owner
 LEFT JOIN pawl_run AS p ON p.key = r.parent
 LEFT JOIN pawl_reason AS e ON e.run = r.key
 LEFT JOIN pawl_input AS i ON i.run = r.key
-WHERE r.ns IN (SELECT key FROM pawl_namespace);
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.25);
 
 CREATE VIEW pawl_tags AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, t.name, t.value
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  r.key AS run, r.id, r.number, t.name, t.value
 FROM pawl_tag AS t
 JOIN pawl_run AS r ON r.key = t.run AND t.ns = +r.ns
-WHERE r.ns IN (SELECT key FROM pawl_namespace) AND
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.99) AND
   likelihood(t.ns IN (SELECT key FROM pawl_namespace), 0.99);
 
 CREATE VIEW pawl_history AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, l.seq, l.time AS at_ms, k.name AS event,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  r.key AS run, r.id, r.number, l.seq, l.time AS at_ms, k.name AS event,
   l.location,
   CASE typeof(l.id) WHEN 'blob' THEN
     lower(substr(hex(l.id), 1, 8) || '-' || substr(hex(l.id), 9, 4) || '-' ||
@@ -333,10 +339,11 @@ SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS
 FROM pawl_log AS l
 JOIN pawl_run AS r ON r.key = l.run AND l.ns = +r.ns
 LEFT JOIN pawl_event_name AS k ON k.kind = l.kind
-WHERE r.ns IN (SELECT key FROM pawl_namespace);
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.25);
 
 CREATE VIEW pawl_state_changes AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, l.seq, l.name AS key,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  r.key AS run, r.id, r.number, l.seq, l.name AS key,
   l.kind = 9 AS cleared,
   CASE WHEN substr(l.payload, 1, 1) IN (x'01', x'02') THEN NULL
     ELSE CAST(l.payload AS TEXT) END AS value
@@ -356,10 +363,11 @@ SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns), r.key, r.id, r.number
     ELSE CAST(s.value AS TEXT) END
 FROM pawl_kept_state AS s
 JOIN pawl_run AS r ON r.key = s.run AND s.ns = +r.ns
-WHERE r.ns IN (SELECT key FROM pawl_namespace);
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.25);
 
 CREATE VIEW pawl_state AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, l.name AS key,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  r.key AS run, r.id, r.number, l.name AS key,
   CASE WHEN substr(l.payload, 1, 1) IN (x'01', x'02') THEN NULL
     ELSE CAST(l.payload AS TEXT) END AS value, l.seq
 FROM pawl_log AS l
@@ -387,7 +395,8 @@ WHERE s.value IS NOT NULL
     WHERE m.ns = s.ns AND m.name = s.name AND m.run = s.run AND m.seq > s.seq);
 
 CREATE VIEW pawl_tasks AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, t.key AS task, r.key AS run, r.id, r.number, t.queue, t.type,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  t.key AS task, r.key AS run, r.id, r.number, t.queue, t.type,
   CASE t.state WHEN 0 THEN 'ready' WHEN 1 THEN 'delayed' ELSE 'running' END AS state,
   t.priority, t.attempt, t.owner AS worker, w.name AS worker_name, t.created AS created_ms,
   t.started AS started_ms, t.due AS due_ms,
@@ -396,10 +405,11 @@ SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, t.key AS
 FROM pawl_task AS t
 JOIN pawl_run AS r ON r.key = t.run AND t.ns = +r.ns
 LEFT JOIN pawl_worker AS w ON w.key = t.owner
-WHERE r.ns IN (SELECT key FROM pawl_namespace);
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.25);
 
 CREATE VIEW pawl_inboxes AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS run, r.id, r.number, i.key AS arrival,
+SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace,
+  r.key AS run, r.id, r.number, i.key AS arrival,
   CASE i.kind WHEN 200 THEN 'OperationRetry' ELSE k.name END AS event, i.name, i.due AS due_ms,
   i.kept,
   CASE WHEN substr(i.payload, 1, 1) IN (x'01', x'02') THEN NULL
@@ -407,10 +417,11 @@ SELECT (SELECT name FROM pawl_namespace WHERE key = r.ns) AS namespace, r.key AS
 FROM pawl_inbox AS i
 JOIN pawl_run AS r ON r.key = i.run AND i.ns = +r.ns
 LEFT JOIN pawl_event_name AS k ON k.kind = i.kind
-WHERE r.ns IN (SELECT key FROM pawl_namespace);
+WHERE likelihood(r.ns IN (SELECT key FROM pawl_namespace), 0.25);
 
 CREATE VIEW pawl_workers AS
-SELECT (SELECT name FROM pawl_namespace WHERE key = w.ns) AS namespace, w.key AS worker, w.name, w.expires AS expires_ms, w.serves,
+SELECT (SELECT name FROM pawl_namespace WHERE key = w.ns) AS namespace,
+  w.key AS worker, w.name, w.expires AS expires_ms, w.serves,
   (SELECT count(*) FROM pawl_run AS r WHERE r.owner = w.key) AS runs,
   (SELECT count(*) FROM pawl_task AS t WHERE t.owner = w.key) AS tasks
 FROM pawl_worker AS w;

@@ -1,0 +1,61 @@
+#include "cli/store_access.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "store/sqlite/sqlite_store.h"
+
+namespace pawl::cli {
+
+namespace {
+
+// A person is waiting.
+constexpr std::int64_t kBusyTimeoutMs = 5000;
+
+Result<std::unique_ptr<store::Store>> opened(const store::SqliteOptions& options) {
+  auto store = store::open_sqlite(options);
+  if (!store && store.error().code == ErrorCode::kStoreBusy) {
+    return make_error(ErrorCode::kStoreBusy,
+                      "the database '" + options.path +
+                          "' is locked by another process; it was not free within " +
+                          std::to_string(options.busy_timeout_ms) + " ms, try again");
+  }
+  return store;
+}
+
+}  // namespace
+
+std::string store_url(const Shared& shared) {
+  if (!shared.store.empty()) {
+    return shared.store;
+  }
+  const char* const variable = std::getenv("PAWL_STORE");
+  return variable != nullptr && *variable != '\0' ? variable : std::string(kDefaultStore);
+}
+
+Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access) {
+  const std::string url = store_url(shared);
+  PAWL_TRY_ASSIGN(store::SqliteOptions options, store::parse_sqlite_url(url));
+  if (url.find("busy_timeout_ms=") == std::string::npos) {
+    options.busy_timeout_ms = kBusyTimeoutMs;
+  }
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(options.path, error);
+  if (!is_there) {
+    return make_error(
+        ErrorCode::kStoreUnusable,
+        "there is no file '" + options.path + "'" +
+            (shared.store.empty() ? "; name the store by --store or PAWL_STORE" : ""));
+  }
+  options.read_only = true;  // Finds what is wrong with the file before anything is written.
+  auto looked = opened(options);
+  if (access == Access::kLook || !looked) {
+    return looked;
+  }
+  options.read_only = false;
+  return opened(options);
+}
+
+}  // namespace pawl::cli
