@@ -26,7 +26,9 @@ pawl_test(format_test SOURCES format/log_json_test.cc format/payload_json_test.c
 pawl_test(
   view_test
   SOURCES
+    view/entry_lines_test.cc
     view/history_test.cc
+    view/line_test.cc
     view/moments_test.cc
     view/open_steps_test.cc
     view/run_query_test.cc
@@ -36,6 +38,9 @@ pawl_test(
     view/why_test.cc
   LIBS pawl_view pawl_engine pawl_format
   LABELS asan)
+
+# It replaces operator new, and is a program of its own.
+pawl_test(view_cost_test SOURCES view/cost_test.cc LIBS pawl_view)
 
 pawl_test(
   portable_test

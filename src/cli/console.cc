@@ -21,36 +21,13 @@ namespace {
 
 constexpr std::size_t kMessageCharsMax = 2000;
 
-bool has_variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != '\0';
-}
-
+// See https://no-color.org.
 bool wants_colors(const std::string& choice) {
-  if (choice != "auto") {
-    return choice == "always";
-  }
-  // See https://no-color.org.
-  return isatty(STDOUT_FILENO) != 0 && !has_variable("NO_COLOR") &&
-         std::string_view(has_variable("TERM") ? std::getenv("TERM") : "dumb") != "dumb";
-}
-
-std::string_view color_code(Tone tone) {
-  switch (tone) {
-    case Tone::kPlain:
-      return "";
-    case Tone::kStrong:
-      return "\x1b[1m";
-    case Tone::kFaint:
-      return "\x1b[2m";
-    case Tone::kGood:
-      return "\x1b[32m";
-    case Tone::kBad:
-      return "\x1b[31m";
-    case Tone::kOdd:
-      return "\x1b[33m";
-  }
-  return "";
+  const view::ColorChoice chosen = choice == "always"  ? view::ColorChoice::kAlways
+                                   : choice == "never" ? view::ColorChoice::kNever
+                                                       : view::ColorChoice::kAuto;
+  return view::wants_color(chosen, isatty(STDOUT_FILENO) != 0, std::getenv("NO_COLOR"),
+                           std::getenv("TERM"));
 }
 
 }  // namespace
@@ -75,6 +52,8 @@ Console::Console(const Shared& shared) : shared_(shared), has_colors_(wants_colo
 }
 
 void Console::print(std::string_view text) { std::cout << text; }
+
+void Console::flush() { std::cout << std::flush; }
 
 void Console::say(std::string_view text) {
   std::string line(text);
@@ -116,12 +95,6 @@ std::size_t Console::width() const {
   winsize size{};
   constexpr std::size_t kUsual = 80;
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
-}
-
-std::string Console::toned(std::string_view text, Tone tone) const {
-  const std::string_view code = color_code(tone);
-  return has_colors_ && !code.empty() ? std::string(code) + std::string(text) + "\x1b[0m"
-                                      : std::string(text);
 }
 
 std::int64_t Console::now_ms() const {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "view/moments.h"
+#include "view/paint.h"
 
 namespace pawl::cli {
 
@@ -22,8 +23,7 @@ struct Shared {
 };
 inline constexpr std::string_view kDefaultStore = "sqlite:pawl.db";
 
-// What a text is, for those who see colours.
-enum class Tone : std::uint8_t { kPlain, kStrong, kFaint, kGood, kBad, kOdd };
+using view::Tone;
 
 class Console {
  public:
@@ -37,6 +37,8 @@ class Console {
 
   // To standard output. What cannot be written is noticed by can_print().
   void print(std::string_view text);
+  // So that it is seen now.
+  void flush();
   // A line to standard error.
   void say(std::string_view text);
   // "pawl: …" to standard error; returns the exit code.
@@ -52,7 +54,10 @@ class Console {
   bool shows_progress() const;
   // Columns of standard output; 0: it is no terminal.
   std::size_t width() const;
-  std::string toned(std::string_view text, Tone tone) const;
+  bool has_colors() const { return has_colors_; }
+  std::string toned(std::string_view text, Tone tone) const {
+    return view::painted(text, tone, has_colors_);
+  }
 
   std::int64_t now_ms() const;
   const view::Zone& zone() const { return zone_; }

@@ -109,4 +109,8 @@ std::int64_t retry_delay_ms(const RetryPolicy& policy, const Failure& failure,
                           : std::numeric_limits<std::int64_t>::max();
 }
 
+std::string attempts_extra(std::uint32_t attempts_made) {
+  return attempts_made > 1 ? "{\"attempts\":" + std::to_string(attempts_made) + "}" : std::string();
+}
+
 }  // namespace pawl::engine

@@ -39,6 +39,10 @@ bool may_retry(const RetryPolicy& policy, const Failure& failure, std::uint32_t 
 std::int64_t retry_delay_ms(const RetryPolicy& policy, const Failure& failure,
                             std::uint32_t attempts_made, std::uint64_t random);
 
+// What the entry of an outcome has as `extra`, for people: {"attempts":3}. Nothing if the first
+// attempt was the only one.
+std::string attempts_extra(std::uint32_t attempts_made);
+
 struct ActivityOutcome {
   bool ok = true;
   std::string result;  // If ok.

@@ -204,6 +204,7 @@ void EngineImpl::end_task(const store::TaskRow& row, replay::EntryKind kind, std
   arrival.id = row.id;
   arrival.has_payload = true;
   arrival.payload = std::move(payload);
+  arrival.extra = attempts_extra(row.attempt);
   change.arrival = std::move(arrival);
   if (const Slot* slot = find(row.run); slot != nullptr && slot->phase == Phase::kParked) {
     change.claim_for = worker_;

@@ -291,14 +291,15 @@ bool Run::record_outcomes() {
       recorded_[left++] = operation;
       continue;
     }
-    const Result<void> done =
-        machine_->complete_operation(operation->future, operation->outcome, operation->payload);
+    const std::string extra = attempts_extra(operation->attempts);
+    const Result<void> done = machine_->complete_operation(operation->future, operation->outcome,
+                                                           operation->payload, extra);
     if (!done && done.error().code == ErrorCode::kLimitExceeded) {
       Failure failure;
       failure.type = "PayloadTooLarge";
       failure.message = done.error().message;
       static_cast<void>(machine_->complete_operation(
-          operation->future, replay::OutcomeKind::kFailed, encode_failure(failure)));
+          operation->future, replay::OutcomeKind::kFailed, encode_failure(failure), extra));
     }
     --busy_operations_;
     operations_.erase(operations_.find(operation->id));
@@ -838,7 +839,9 @@ Turn Run::record_transaction(Operation& operation, std::string_view result, std:
   if (operation.row != 0) {
     turn.commit.consumed.push_back(operation.row);
   }
-  PAWL_CHECK(machine_->complete_operation(operation.future, replay::OutcomeKind::kValue, result)
+  PAWL_CHECK(machine_
+                 ->complete_operation(operation.future, replay::OutcomeKind::kValue, result,
+                                      attempts_extra(operation.attempts + 1))
                  .has_value());
   add_batch(turn);
   turn.has_changes = true;

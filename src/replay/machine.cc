@@ -474,7 +474,7 @@ void Machine::write_started_operations(BranchId branch, FutureId before) {
 }
 
 Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome,
-                                         std::string_view payload) {
+                                         std::string_view payload, std::string_view extra) {
   PAWL_TRY(check_usable());
   PAWL_TRY(check_size("a result", payload, kPayloadBytesMax));
   if (outcome != OutcomeKind::kValue && outcome != OutcomeKind::kFailed) {
@@ -502,6 +502,7 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
     Entry entry = new_entry(kind);
     entry.has_payload = true;
     entry.payload = payload;
+    entry.extra = extra;
     log_.append_plain(entry, command);
     return {};
   }
@@ -509,6 +510,9 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
   Entry entry = running_entry(kind, running->second);
   entry.has_payload = true;
   entry.payload = payload;
+  if (!extra.empty()) {
+    entry.extra = extra;
+  }
   const RecordId id = log_.append_command(entry, branch, running->second.coordinate);
   futures_[operation].record = id;
   running_keys_.erase({branch, running->second.step_key});

@@ -126,9 +126,10 @@ class Machine {
 
   // --- Commands ---
   Result<Opened> open(const CommandRequest& request);
-  // The outcome of an operation that was to be executed.
-  Result<void> complete_operation(FutureId operation, OutcomeKind outcome,
-                                  std::string_view payload);
+  // The outcome of an operation that was to be executed. `extra` is the entry's, unless it is
+  // empty.
+  Result<void> complete_operation(FutureId operation, OutcomeKind outcome, std::string_view payload,
+                                  std::string_view extra = {});
   // A step that the code once had: its kind, and its name and key if it had them; without a name
   // any will do. `strict` only.
   Result<void> removed(const CommandRequest& step);

@@ -428,8 +428,9 @@ class Store {
 
   // --- Changes by others ---
   // `on_change` is called from any thread, soon after another Store has committed something that
-  // may concern this one. Several changes may be told as one. An empty function ends it; when this
-  // returns, the old one is not running and will not be called again.
+  // may concern this one; a store that only reads is concerned by everything. Several changes may
+  // be told as one. An empty function ends it; when this returns, the old one is not running and
+  // will not be called again.
   virtual void watch(std::function<void()> on_change) = 0;
 };
 

@@ -47,16 +47,89 @@ std::string escaped(unsigned char byte) {
   }
 }
 
-// The length of the character at the start of `text`; 0 if it is no UTF-8, or one that moves the
-// cursor instead of being shown.
-std::size_t shown_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) {
-    return first >= 0x20 && first != 0x7f ? 1 : 0;
+std::uint32_t code_of(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) {
+    return byte(0);
   }
+  std::uint32_t code = byte(0) & (0xffU >> (character.size() + 1));
+  for (std::size_t i = 1; i < character.size(); ++i) {
+    code = (code << 6U) | (byte(i) & 0x3fU);
+  }
+  return code;
+}
+
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+template <std::size_t N>
+bool is_in(const std::array<Range, N>& ranges, std::uint32_t code) {
+  return std::any_of(ranges.begin(), ranges.end(), [code](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+// What is not shown itself, but moves the cursor, breaks the line, hides, or turns what follows
+// from right to left.
+constexpr std::array<Range, 14> kUnseen = {{{0x00, 0x1f},
+                                            {0x7f, 0x9f},
+                                            {0xad, 0xad},
+                                            {0x61c, 0x61c},
+                                            {0x180e, 0x180e},
+                                            {0x200b, 0x200b},
+                                            {0x200e, 0x200f},
+                                            {0x2028, 0x202e},
+                                            {0x2060, 0x206f},
+                                            {0xfeff, 0xfeff},
+                                            {0xfff9, 0xfffb},
+                                            {0x1d173, 0x1d17a},
+                                            {0xe0000, 0xe0fff},
+                                            {0xf0000, 0x10ffff}}};
+// Shown on top of what is before them.
+constexpr std::array<Range, 5> kCombining = {
+    {{0x300, 0x36f}, {0x200c, 0x200d}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
+constexpr std::array<Range, 9> kWide = {{{0x1100, 0x115f},
+                                         {0x2e80, 0x303e},
+                                         {0x3041, 0xa4cf},
+                                         {0xac00, 0xd7a3},
+                                         {0xf900, 0xfaff},
+                                         {0xfe30, 0xfe6f},
+                                         {0xff00, 0xff60},
+                                         {0x1f300, 0x1faff},
+                                         {0x20000, 0x3fffd}}};
+
+std::size_t columns_of_code(std::uint32_t code) {
+  if (code < 0x300) {
+    return 1;
+  }
+  return is_in(kCombining, code) ? 0 : is_in(kWide, code) ? 2 : 1;
+}
+
+// The length of the character at the start of `text`; 0 if it is no UTF-8, or must not be shown.
+std::size_t shown_length(std::string_view text) {
   const std::size_t length = utf8_length(text);
-  return first == 0xc2 && length == 2 && byte(1) < 0xa0 ? 0 : length;
+  return length > 0 && is_in(kUnseen, code_of(text.substr(0, length))) ? 0 : length;
+}
+
+// What stands for the character, or the byte that is none, at the start of `text`, which is made
+// shorter by it.
+std::string take_escaped(std::string_view& text) {
+  const std::size_t length = std::max<std::size_t>(utf8_length(text), 1);
+  std::string result;
+  const std::uint32_t code = code_of(text.substr(0, length));
+  if (length > 1 && code > 0xff) {
+    std::array<char, 16> digits{};
+    std::snprintf(digits.data(), digits.size(), code > 0xffff ? "\\U%08x" : "\\u%04x", code);
+    result = digits.data();
+  } else {
+    for (const char byte : text.substr(0, length)) {
+      result += escaped(static_cast<unsigned char>(byte));
+    }
+  }
+  text.remove_prefix(length);
+  return result;
 }
 
 }  // namespace
@@ -111,12 +184,53 @@ std::string line_text(std::string_view text, std::size_t chars_max) {
     if (chars >= chars_max) {
       return line + "…";
     }
-    const std::size_t length = shown_length(text);
-    line += length > 0 ? std::string(text.substr(0, length))
-                       : escaped(static_cast<unsigned char>(text[0]));
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    if (const std::size_t length = shown_length(text); length > 0) {
+      line += text.substr(0, length);
+      text.remove_prefix(length);
+    } else {
+      line += take_escaped(text);
+    }
   }
   return line;
+}
+
+std::string count_text(std::uint64_t count, std::string_view one, std::string_view many) {
+  std::string digits = std::to_string(count);
+  for (std::size_t i = digits.size(); i > 3;) {
+    i -= 3;
+    digits.insert(i, ",");
+  }
+  return digits + " " + std::string(count == 1 ? one : many);
+}
+
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(utf8_length(text), 1);
+    columns += columns_of_code(code_of(text.substr(0, length)));
+    text.remove_prefix(length);
+  }
+  return columns;
+}
+
+std::string cut_to_columns(std::string_view text, std::size_t columns_max) {
+  if (columns_of(text) <= columns_max) {
+    return std::string(text);
+  }
+  if (columns_max == 0) {
+    return {};
+  }
+  std::size_t columns = 0;
+  std::size_t bytes = 0;
+  while (true) {
+    const std::string_view rest = text.substr(bytes);
+    const std::size_t length = std::max<std::size_t>(utf8_length(rest), 1);
+    columns += columns_of_code(code_of(rest.substr(0, length)));
+    if (columns > columns_max - 1) {
+      return std::string(text.substr(0, bytes)) + "…";
+    }
+    bytes += length;
+  }
 }
 
 std::string payload_text(std::string_view payload, std::size_t chars_max) {

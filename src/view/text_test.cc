@@ -39,10 +39,36 @@ TEST(LineText, ShowsNoControlCharacters) {
   EXPECT_EQ(line_text("\xff\xe6\xa2", 100), "\\xff\\xe6\\xa2");
 }
 
+TEST(LineText, WhatTurnsOrHidesTextIsEscaped) {
+  EXPECT_EQ(line_text("a\u202eb\u2066c\u200fd", 100), "a\\u202eb\\u2066c\\u200fd");
+  EXPECT_EQ(line_text("\u2028\u2029\ufeff\u200b", 100), "\\u2028\\u2029\\ufeff\\u200b");
+  EXPECT_EQ(line_text("\U000e0041", 100), "\\U000e0041");
+  EXPECT_EQ(line_text("שלום مرحبا 👩\u200d🚀", 100), "שלום مرحبا 👩\u200d🚀");
+  EXPECT_EQ(line_text("\xed\xa0\x80\xc0\x8a\xf4\x90\x80\x80", 100),
+            "\\xed\\xa0\\x80\\xc0\\x8a\\xf4\\x90\\x80\\x80");
+}
+
 TEST(LineText, IsCutBetweenCharacters) {
   EXPECT_EQ(line_text("Äpfel", 5), "Äpfel");
   EXPECT_EQ(line_text("Äpfel", 4), "Äpfe…");
   EXPECT_EQ(line_text("梨梨", 1), "梨…");
+}
+
+TEST(CountText, HasGroups) {
+  EXPECT_EQ(count_text(1, "line", "lines"), "1 line");
+  EXPECT_EQ(count_text(999, "line", "lines"), "999 lines");
+  EXPECT_EQ(count_text(1'000, "line", "lines"), "1,000 lines");
+  EXPECT_EQ(count_text(1'234'567, "line", "lines"), "1,234,567 lines");
+}
+
+TEST(Columns, AreThoseOfATerminal) {
+  EXPECT_EQ(columns_of("Äpfel"), 5U);
+  EXPECT_EQ(columns_of("梨😀"), 4U);
+  EXPECT_EQ(columns_of("e\u0301"), 1U);
+  EXPECT_EQ(cut_to_columns("Äpfel", 5), "Äpfel");
+  EXPECT_EQ(cut_to_columns("Äpfel", 4), "Äpf…");
+  EXPECT_EQ(cut_to_columns("梨梨梨", 4), "梨…");
+  EXPECT_EQ(cut_to_columns("梨梨梨", 0), "");
 }
 
 TEST(PayloadText, SaysWhatItIs) {

@@ -103,6 +103,7 @@ TEST(Engine, RetriesOverACrash) {
   EXPECT_EQ(*count, 4);
   EXPECT_EQ(world.env->now_ms() - before, 60'000 + 100'000 + 100'000);
   EXPECT_THAT(world.log("r"), ElementsAre("1 OperationCompleted {1} a", "2 WorkflowCompleted"));
+  EXPECT_EQ(world.extra("r", 1), R"({"attempts":4})");
 }
 
 TEST(Engine, TasksGoThroughQueues) {
@@ -120,6 +121,7 @@ TEST(Engine, TasksGoThroughQueues) {
   EXPECT_EQ(*count, 2);
   EXPECT_THAT(world.log("r"), ElementsAre("1 TaskScheduled {1} charge", "2 TaskCompleted charge",
                                           "3 WorkflowCompleted"));
+  EXPECT_EQ(world.extra("r", 2), R"({"attempts":2})");
 }
 
 // Its one attempt was not the activity's to use up.

@@ -132,6 +132,16 @@ class World {
     PAWL_CHECK(found.has_value() && found->has_value());
     return **found;
   }
+  // Of one entry.
+  std::string extra(const std::string& id, std::uint64_t seq) {
+    std::string found;
+    EXPECT_TRUE(store->read_log(row(id).key, seq, [&](const replay::Entry& entry) -> Result<void> {
+      found = entry.seq == seq ? std::string(entry.extra) : found;
+      return {};
+    }));
+    return found;
+  }
+
   // One line for each entry: "1 OperationCompleted {1} name".
   std::vector<std::string> log(const std::string& id) {
     std::vector<std::string> lines;

@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -838,6 +841,50 @@ TEST_F(InsideTest, ALeaseThatWasTakenBackWithTheBatchIsNone) {
   ASSERT_FALSE(store_->apply(ops).has_value());
   EXPECT_FALSE(apply(*store_, next).committed);
   EXPECT_THAT(seqs_of(*store_, released.run), ElementsAre(1));
+}
+
+// --- Who only looks ------------------------------------------------------------------------------
+
+// What a run's own turns write concerns no other engine, but who looks at the run.
+TEST(ReadOnly, IsToldOfEveryCommit) {
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("a.db"));
+  const std::unique_ptr<Store> engine = value(open_sqlite(options));
+  const WorkerKey worker = value(engine->add_worker({"worker", kNever, 0}));
+  StartRun start;
+  start.run = new_run("order");
+  start.owner = worker;
+  const RunRow run = apply(*engine, start).row;
+  options.read_only = true;
+  const std::unique_ptr<Store> looker = value(open_sqlite(options));
+  std::promise<void> told;
+  std::once_flag once;
+  looker->watch([&] {
+    if (!value(looker->read_inbox_of(run.key)).empty()) {
+      std::call_once(once, [&] { told.set_value(); });
+    }
+  });
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = worker;
+  turn.epoch = run.epoch;
+  NewArrival arrival;
+  arrival.kind = kRetryOperation;
+  arrival.id = "o-1";
+  turn.arrivals = {arrival};
+  apply(*engine, turn);
+  EXPECT_EQ(told.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  looker->watch({});
+}
+
+TEST(ReadOnly, OfAFileThatNobodyHasOpenNothingIsTold) {
+  const TempDir dir;
+  SqliteOptions options = at(dir.file("a.db"));
+  value(open_sqlite(options)).reset();
+  options.read_only = true;
+  const std::unique_ptr<Store> looker = value(open_sqlite(options));
+  looker->watch([] { ADD_FAILURE() << "told of nothing"; });
+  looker->watch({});
 }
 
 // --- Signals and codec ---------------------------------------------------------------------------

@@ -1,20 +1,17 @@
 #include "store/sqlite/file_signal.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "store/sqlite/file_watcher.h"
 
 namespace pawl::store {
 
@@ -79,72 +76,31 @@ bool is_changed(const Counters& before, const Counters& now, std::size_t own_slo
   return false;
 }
 
-// A thread that calls back whenever a counter but the own one has changed.
-class Watcher {
+// Calls back whenever a counter but the own one has changed.
+class CounterWatcher {
  public:
-  Watcher(const File& file, const std::string& path, std::size_t own_slot,
-          std::function<void()> callback)
-      : file_(file),
-        own_slot_(own_slot),
-        changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
-        stop_(::eventfd(0, EFD_CLOEXEC)),
-        callback_(std::move(callback)) {
-    if (changes_.is_open() && stop_.is_open() &&
-        ::inotify_add_watch(changes_.number(), path.c_str(), IN_MODIFY) >= 0) {
-      seen_ = read_counters(file_);
-      thread_ = std::thread([this] { run(); });
-    }
+  CounterWatcher(const File& file, const std::string& path, std::size_t own_slot,
+                 std::function<void()> callback)
+      : file_(file), own_slot_(own_slot), callback_(std::move(callback)), watcher_(path) {
+    seen_ = read_counters(file_);  // After the watch began: no change is lost in between.
+    watcher_.start([this] { look(); });
   }
-
-  ~Watcher() {
-    if (thread_.joinable()) {
-      const std::uint64_t one = 1;
-      while (::write(stop_.number(), &one, sizeof(one)) < 0 && errno == EINTR) {
-      }
-      thread_.join();
-    }
-  }
-
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
 
  private:
-  void run() {
-    std::array<pollfd, 2> files = {{{changes_.number(), POLLIN, 0}, {stop_.number(), POLLIN, 0}}};
-    while (true) {
-      const int ready = ::poll(files.data(), files.size(), -1);
-      if (ready < 0 && errno != EINTR) {
-        return;
-      }
-      if (ready > 0 && files[1].revents != 0) {
-        return;
-      }
-      if (ready > 0 && files[0].revents != 0) {
-        drain();
-        Counters now = read_counters(file_);
-        const bool is_new = is_changed(seen_, now, own_slot_);
-        seen_ = std::move(now);
-        if (is_new) {
-          callback_();
-        }
-      }
-    }
-  }
-
-  // All notices up to now count as one.
-  void drain() {
-    alignas(inotify_event) std::array<char, 4096> events;
-    while (::read(changes_.number(), events.data(), events.size()) > 0) {
+  void look() {
+    Counters now = read_counters(file_);
+    const bool is_new = is_changed(seen_, now, own_slot_);
+    seen_ = std::move(now);
+    if (is_new) {
+      callback_();
     }
   }
 
   const File& file_;
   std::size_t own_slot_;
-  Counters seen_;
-  File changes_;
-  File stop_;
   std::function<void()> callback_;
-  std::thread thread_;
+  Counters seen_;
+  FileWatcher watcher_;
 };
 
 class FileSignal : public ChangeSignal {
@@ -167,7 +123,7 @@ class FileSignal : public ChangeSignal {
     const std::scoped_lock lock(mutex_);
     watcher_.reset();
     if (callback) {
-      watcher_ = std::make_unique<Watcher>(file_, path_, slot_, std::move(callback));
+      watcher_ = std::make_unique<CounterWatcher>(file_, path_, slot_, std::move(callback));
     }
   }
 
@@ -177,7 +133,7 @@ class FileSignal : public ChangeSignal {
   std::size_t slot_;
   std::atomic<std::uint64_t> count_ = 0;
   std::mutex mutex_;
-  std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<CounterWatcher> watcher_;
 };
 
 }  // namespace

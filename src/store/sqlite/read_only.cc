@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "store/sqlite/file_watcher.h"
 #include "store/sqlite/reading_store.h"
 #include "store/sqlite/schema.h"
 
@@ -18,7 +21,11 @@ namespace {
 
 class ReadOnlyStore : public ReadingStore {
  public:
-  using ReadingStore::ReadingStore;
+  // `wal`: what every commit is written to.
+  ReadOnlyStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
+                SqliteCatalog::Open open_another, std::string wal)
+      : ReadingStore(std::move(file), ns, std::move(connection), std::move(open_another)),
+        wal_(std::move(wal)) {}
 
   Result<void> apply(std::span<Op> /*ops*/) override { return refused(); }
   Result<WorkerKey> add_worker(const WorkerInfo& /*info*/) override { return refused(); }
@@ -28,12 +35,25 @@ class ReadOnlyStore : public ReadingStore {
   Result<std::int64_t> free_expired(WorkerKey /*self*/, std::int64_t /*now_ms*/) override {
     return refused();
   }
-  void watch(std::function<void()> /*on_change*/) override {}
+  // Who only looks has nothing to do with what others tell each other, and is interested in all
+  // that they do. While nobody has the database open there is nothing to watch: look again later.
+  void watch(std::function<void()> on_change) override {
+    const std::scoped_lock lock(mutex_);
+    watcher_.reset();
+    if (on_change) {
+      watcher_ = std::make_unique<FileWatcher>(wal_);
+      watcher_->start(std::move(on_change));
+    }
+  }
 
  private:
   static Error refused() {
     return make_error(ErrorCode::kStoreUnusable, "the store was opened for reading only");
   }
+
+  const std::string wal_;
+  std::mutex mutex_;
+  std::unique_ptr<FileWatcher> watcher_;
 };
 
 // Bytes of the file; -1 if there is none.
@@ -85,9 +105,10 @@ Result<std::unique_ptr<Store>> open_read_only(const SqliteOptions& options) {
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> connection, open_to_look(options));
   PAWL_TRY_ASSIGN(const std::int64_t ns,
                   find_namespace(*connection, schema_steps(), options.name_space));
-  return std::unique_ptr<Store>(
-      std::make_unique<ReadOnlyStore>(OpenedFile(options.path), ns, std::move(connection),
-                                      [options] { return open_to_look(options); }));
+  const std::string file = sqlite3_db_filename(connection->native(), "main");
+  return std::unique_ptr<Store>(std::make_unique<ReadOnlyStore>(
+      OpenedFile(options.path), ns, std::move(connection),
+      [options] { return open_to_look(options); }, file + "-wal"));
 }
 
 }  // namespace pawl::store
