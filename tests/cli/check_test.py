@@ -257,6 +257,15 @@ class CheckTest(unittest.TestCase):
         self.assertEqual(result["summary"], {"fit": 1, "doNotFit": 0, "notChecked": 0, "ended": 0})
         self.assertEqual([run["id"] for run in result["runs"]], ["timer"])
 
+        # The command that exports makes the same of it.
+        exported = self.root / "exported"
+        done = subprocess.run([PAWL, "export", "--all", "-d", exported, f"--store=sqlite:{self.database}"],
+                              capture_output=True, text=True, env=self.environment, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        code, out, err = self.check("--arg=good", exported)
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertIn(f"{len(OPEN)} fit, 0 do not fit, 0 could not be checked; 1 had ended", out)
+
         bad = self.root / "bad"
         bad.mkdir(exist_ok=True)
         shutil.copy(corpus / "timer.json", bad / "timer.json")
