@@ -48,7 +48,7 @@ struct HistoryOptions {
   // Only the last lines of the tree, below what they belong to, and of what has arrived. 0: all.
   std::size_t lines_max = 0;
   bool in_color = false;
-  Zone zone;
+  Zone zone = {};
   bool with_sources = false;
   std::string look_command = "pawl history";  // How to look at another run: the id comes next.
 };
