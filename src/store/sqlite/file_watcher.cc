@@ -7,11 +7,19 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <utility>
 
 namespace pawl::store {
+
+namespace {
+
+// SQLite writes a commit, syncs it to disk, and only then lets others see it.
+constexpr std::array<int, 3> kAgainMs = {20, 200, 2000};
+
+}  // namespace
 
 class FileWatcher::Impl {
  public:
@@ -38,8 +46,9 @@ class FileWatcher::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void start(std::function<void()> on_written) {
+  void start(std::function<void()> on_written, Tell tell) {
     if (is_watching_) {
+      is_told_again_ = tell == Tell::kAgain;
       callback_ = std::move(on_written);
       thread_ = std::thread([this] { run(); });
     }
@@ -48,8 +57,10 @@ class FileWatcher::Impl {
  private:
   void run() {
     std::array<pollfd, 2> files = {{{changes_, POLLIN, 0}, {stop_, POLLIN, 0}}};
+    std::size_t again = kAgainMs.size();
     while (true) {
-      const int ready = ::poll(files.data(), files.size(), -1);
+      const int wait_ms = again < kAgainMs.size() ? kAgainMs[again] : -1;
+      const int ready = ::poll(files.data(), files.size(), wait_ms);
       if (ready < 0 && errno != EINTR) {
         return;
       }
@@ -59,6 +70,10 @@ class FileWatcher::Impl {
       if (ready > 0 && files[0].revents != 0) {
         drain();
         callback_();
+        again = is_told_again_ ? 0 : kAgainMs.size();
+      } else if (ready == 0) {
+        callback_();
+        ++again;
       }
     }
   }
@@ -73,12 +88,15 @@ class FileWatcher::Impl {
   const int changes_;
   const int stop_;
   bool is_watching_ = false;
+  bool is_told_again_ = false;
   std::function<void()> callback_;
   std::thread thread_;
 };
 
 FileWatcher::FileWatcher(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}
 FileWatcher::~FileWatcher() = default;
-void FileWatcher::start(std::function<void()> on_written) { impl_->start(std::move(on_written)); }
+void FileWatcher::start(std::function<void()> on_written, Tell tell) {
+  impl_->start(std::move(on_written), tell);
+}
 
 }  // namespace pawl::store

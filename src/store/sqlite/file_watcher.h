@@ -1,6 +1,7 @@
 // FileWatcher: a thread that sleeps in the kernel until a file is written to, and calls back.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,9 +17,13 @@ class FileWatcher {
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
+  enum class Tell : std::uint8_t {
+    kOnce,
+    kAgain,  // And again after a moment, for what readers see only some time after the write.
+  };
   // Once. Several writes may be told as one. When the watcher is gone, the callback is not running
   // and will not be called again; it must not be ended by a callback.
-  void start(std::function<void()> on_written);
+  void start(std::function<void()> on_written, Tell tell = Tell::kOnce);
 
  private:
   class Impl;

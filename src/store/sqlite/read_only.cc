@@ -42,7 +42,7 @@ class ReadOnlyStore : public ReadingStore {
     watcher_.reset();
     if (on_change) {
       watcher_ = std::make_unique<FileWatcher>(wal_);
-      watcher_->start(std::move(on_change));
+      watcher_->start(std::move(on_change), FileWatcher::Tell::kAgain);
     }
   }
 
