@@ -58,6 +58,30 @@ CLI::Validator unhide() {
 
 }  // namespace
 
+namespace {
+
+// Options that many commands have may stand before the command, too: pawl --store URL list.
+std::vector<std::string> command_first(std::vector<std::string> words) {
+  std::size_t command = 0;
+  while (command < words.size() && words[command].starts_with("-")) {
+    const std::string& word = words[command];
+    const std::string name = word.substr(0, word.find('='));
+    const bool is_flag = name == "--utc";
+    if (!is_flag && name != "--store" && name != "--time-zone" && name != "--color" &&
+        name != "-o" && name != "--output") {
+      return words;
+    }
+    command += is_flag || name != word ? 1 : 2;
+  }
+  if (command < words.size()) {
+    std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(command),
+                words.begin() + static_cast<std::ptrdiff_t>(command) + 1);
+  }
+  return words;
+}
+
+}  // namespace
+
 Frame::Frame(std::string version)
     : app_("Durable execution for C++: the command line.", "pawl"), version_(std::move(version)) {
   app_.set_version_flag("--version", "pawl " + version_, "Print the version");
@@ -102,7 +126,8 @@ void Frame::add_looks(CLI::App* command) {
 int Frame::run(int argc, char** argv) {
   // A reader that goes away is noticed when a line cannot be written.
   std::signal(SIGPIPE, SIG_IGN);
-  const std::string first = argc > 1 ? argv[1] : "";
+  const std::vector<std::string> arguments = command_first({argv + 1, argv + argc});
+  const std::string first = arguments.empty() ? "" : arguments.front();
   if (!first.empty() && first.front() != '-' && find(first) == nullptr) {
     std::vector<std::string> names;
     for (const CLI::App* command : commands()) {
@@ -116,8 +141,8 @@ int Frame::run(int argc, char** argv) {
     }
   }
   std::vector<std::string> words;  // CLI11 wants the last one first.
-  for (int i = argc - 1; i > 0; --i) {
-    words.push_back(hidden(argv[i]));
+  for (auto word = arguments.rbegin(); word != arguments.rend(); ++word) {
+    words.push_back(hidden(*word));
   }
   try {
     app_.parse(std::move(words));

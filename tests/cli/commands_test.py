@@ -735,6 +735,15 @@ class Stores(unittest.TestCase):
         self.assertEqual(code, STORE)
         self.assertIn("there is no file 'pawl.db'; name the store by --store or PAWL_STORE", err)
 
+    def test_options_before_the_command(self):
+        missing = self.root / "missing.db"
+        for words in (["--store", f"sqlite:{missing}", "list"], [f"--store=sqlite:{missing}", "--utc", "-o", "json", "count"]):
+            code, out, err = run(*words)
+            self.assertEqual((code, out), (STORE, ""), words)
+            self.assertIn("missing.db", err)
+        self.assertEqual(run("--store")[0], USAGE)
+        self.assertEqual(run("--unknown", "list")[0], USAGE)
+
     def test_a_newer_and_an_older_database(self):
         path = self.make()
         with sqlite3.connect(path) as database:
