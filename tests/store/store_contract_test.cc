@@ -2422,7 +2422,7 @@ class UpkeepTest : public StoreTest {
     full.step_key = "key";
     full.source = "a.cc:1";
     full.has_payload = true;
-    full.payload = std::string("\x01\0\xff", 3);
+    full.payload = std::string_view("\x01\0\xff", 3);
     full.number = -5;
     full.input_digest = 0xffff'ffff'ffff'ffffULL;
     full.extra = "{}";
