@@ -4,6 +4,22 @@
 
 namespace pawl::store {
 
+namespace {
+
+// The first column of all rows.
+Result<std::vector<std::string>> read_texts(Query& query) {
+  std::vector<std::string> texts;
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return texts;
+    }
+    texts.push_back(query.as_string(0));
+  }
+}
+
+}  // namespace
+
 PromiseTable::PromiseTable(Connection& connection, std::int64_t ns)
     : ns_(ns),
       open_(connection,
@@ -40,16 +56,8 @@ Result<void> PromiseTable::remove_all(RunKey run) {
 }
 
 Result<std::vector<std::string>> PromiseTable::read_open(RunKey run) {
-  std::vector<std::string> names;
   Query query(read_open_);
-  query.integer(ns_).integer(run);
-  while (true) {
-    PAWL_TRY_ASSIGN(const bool found, query.step());
-    if (!found) {
-      return names;
-    }
-    names.push_back(query.as_string(0));
-  }
+  return read_texts(query.integer(ns_).integer(run));
 }
 
 Result<std::vector<PromiseRow>> PromiseTable::read(RunKey run) {
@@ -85,16 +93,8 @@ Result<void> DedupeTable::remove_all(RunKey chain) {
 }
 
 Result<std::vector<std::string>> DedupeTable::read(RunKey chain) {
-  std::vector<std::string> ids;
   Query query(read_);
-  query.integer(ns_).integer(chain);
-  while (true) {
-    PAWL_TRY_ASSIGN(const bool found, query.step());
-    if (!found) {
-      return ids;
-    }
-    ids.push_back(query.as_string(0));
-  }
+  return read_texts(query.integer(ns_).integer(chain));
 }
 
 CompensationTable::CompensationTable(Connection& connection, std::int64_t ns)
