@@ -375,7 +375,7 @@ Result<void> RunTable::set_definition(RunKey run, std::string_view definition) {
 }
 
 Result<bool> RunTable::wake(const RunHead& head, std::int64_t due_ms) {
-  if (!head.can_be_claimed() || due_ms >= head.wake_ms) {
+  if (!can_be_claimed(head) || due_ms >= head.wake_ms) {
     return false;
   }
   PAWL_TRY(Query(wake_).integer(due_ms).integer(head.key).run());

@@ -24,6 +24,13 @@ struct Lease {
   bool is_paused = false;
 };
 
+// Of a run's row or head: whether a worker may take it.
+template <class Run>
+bool can_be_claimed(const Run& run) {
+  return run.owner == 0 && !run.is_paused && !is_closed(run.status) &&
+         run.status != RunStatus::kBlocked;
+}
+
 // What is needed of a run to send something to it.
 struct RunHead {
   RunKey key = 0;
@@ -33,10 +40,6 @@ struct RunHead {
   RunKey chain = 0;  // The first of the runs that recurred to this one, maybe itself.
   bool is_paused = false;
   Parent parent;
-
-  bool can_be_claimed() const {
-    return owner == 0 && !is_paused && !is_closed(status) && status != RunStatus::kBlocked;
-  }
 };
 
 // Columns of a run in the order in which read_run() expects them.

@@ -76,7 +76,7 @@ Result<void> Writer::signal_started(StartRun& op) {
   PAWL_TRY_ASSIGN(const RunHead head, runs_.get_head(op.row.key));
   PAWL_TRY_ASSIGN(const Sent sent, send(head, *op.signal, op.dedupe, op.now_ms));
   op.arrival = sent.key;
-  if (sent.outcome == SendOutcome::kSent && head.can_be_claimed()) {
+  if (sent.outcome == SendOutcome::kSent && can_be_claimed(head)) {
     op.row.wake_ms = std::min(op.row.wake_ms, std::max(op.signal->due_ms, op.now_ms));
   }
   return {};
@@ -102,9 +102,7 @@ Result<void> Writer::run(Claim& op) {
   if (!row.has_value()) {
     return {};
   }
-  const bool is_free = row->owner == 0 && !row->is_paused && !is_closed(row->status) &&
-                       row->status != RunStatus::kBlocked;
-  if (!is_alive || !is_free) {
+  if (!is_alive || !can_be_claimed(*row)) {
     op.row = *std::move(row);
     return {};
   }
