@@ -101,9 +101,7 @@ class BatchRun {
 
   // Whether all of the batch is one transaction, which the end of the batch commits.
   bool commits_by_sync() const {
-    return !was_in_transaction_ && batch_.effect_ == Effect::kWrites &&
-           (batch_.calls_.empty() ||
-            batch_.calls_.front().statement_.sql.data() != kBegin.sql.data());
+    return !was_in_transaction_ && !batch_.begins_ && batch_.effect_ == Effect::kWrites;
   }
 
   bool send(Call& call) {
@@ -328,7 +326,7 @@ class BatchRun {
         batch_.calls_.back().rows_.tag() != "COMMIT") {
       return make_error(ErrorCode::kInvalidState,
                         "cannot commit at '" + connection_.place +
-                            "': no transaction is open, or it has failed and was rolled back");
+                            "': the transaction has failed and was rolled back");
     }
     return {};
   }
@@ -363,7 +361,11 @@ Call& Batch::add(const Statement& statement) {
   return calls_.emplace_back(*this, statement, parameters_.size(), false);
 }
 
-void Batch::begin() { add(kBegin); }
+void Batch::begin() {
+  PAWL_CHECK(calls_.empty());
+  add(kBegin);
+  begins_ = true;
+}
 
 void Batch::commit() { add(kCommit).commits_ = true; }
 
@@ -393,6 +395,11 @@ Result<void> Batch::run() {
   }
   if (!connection.is_open()) {
     return connection.lost("it is closed", false);
+  }
+  if (calls_.back().commits_ && !begins_ && !connection.in_transaction()) {
+    return make_error(ErrorCode::kInvalidState,
+                      "cannot commit at '" + connection.place +
+                          "': no transaction is open; it may have ended by an error before");
   }
   BatchRun first(*this, connection.prepare);
   Result<void> done = first.run();

@@ -83,7 +83,7 @@ class Batch {
 
   // The reference is good as long as the batch.
   Call& add(const Statement& statement);
-  void begin();   // READ COMMITTED.
+  void begin();   // First. READ COMMITTED.
   void commit();  // At most one, and nothing after it. COMMIT must not be sent in any other way.
   // Adds pg_notify: heard by Listeners when the transaction commits. See listener.h.
   void notify(std::string_view channel, std::string_view sender, std::string_view text = {});
@@ -116,6 +116,7 @@ class Batch {
   std::pmr::monotonic_buffer_resource copies_;
   std::deque<Call> calls_;
   std::vector<Parameter> parameters_;
+  bool begins_ = false;
   std::string sqlstate_;
   std::string constraint_;
 };
