@@ -6,6 +6,13 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(parts pawl_base pawl_replay pawl_format pawl_store pawl_sqlite pawl_engine pawl_sdk)
+set(libraries Boost::json SQLite::SQLite3 Threads::Threads)
+set(PAWL_PC_REQUIRES "sqlite3 nlohmann_json")
+if(PAWL_POSTGRES)
+  list(APPEND parts pawl_postgres)
+  list(APPEND libraries PostgreSQL::PostgreSQL)
+  string(APPEND PAWL_PC_REQUIRES " libpq")
+endif()
 set(objects)
 foreach(part IN LISTS parts)
   list(APPEND objects $<TARGET_OBJECTS:${part}>)
@@ -20,7 +27,7 @@ target_include_directories(pawl_lib PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(pawl_lib
   PUBLIC nlohmann_json::nlohmann_json
-  PRIVATE Boost::json SQLite::SQLite3 Threads::Threads)
+  PRIVATE ${libraries})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pawl)
 set(PAWL_BOOST_VERSION 1.81)

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "store/url.h"
+
 namespace pawl::store {
 
 namespace {
@@ -44,31 +46,12 @@ class UrlParser {
                       "store URL '" + std::string(url_) + "': " + what);
   }
 
-  static std::optional<unsigned> hex(std::string_view digits) {
-    unsigned value = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() != 2 || error != std::errc() || end != digits.data() + digits.size()) {
-      return std::nullopt;
-    }
-    return value;
-  }
-
   Result<std::string> decode(std::string_view text) const {
-    std::string decoded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] != '%') {
-        decoded.push_back(text[i]);
-        continue;
-      }
-      const std::optional<unsigned> byte = hex(text.substr(i + 1, 2));
-      if (!byte.has_value()) {
-        return wrong("'%' has to be followed by two hexadecimal digits; write %25 for '%' itself");
-      }
-      decoded.push_back(static_cast<char>(*byte));
-      i += 2;
+    std::optional<std::string> decoded = decode_percent(text);
+    if (!decoded.has_value()) {
+      return wrong(std::string(kPercentRule));
     }
-    return decoded;
+    return *std::move(decoded);
   }
 
   Result<void> parse_parameters(std::string_view text) {

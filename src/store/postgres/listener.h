@@ -1,0 +1,54 @@
+// Listener: a thread with a connection of its own that sleeps in the kernel until somebody notifies
+// a channel, and calls back. It sends nothing while it waits. A lost connection is opened again,
+// after growing pauses, for as long as the listener lives.
+//
+// LISTEN belongs to a server connection: it does not work through a pooler in transaction mode.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "store/postgres/options.h"
+
+namespace pawl::store::pg {
+
+// What is sent by NOTIFY: who sends it, then a text. Batch::notify makes them.
+std::string notice_payload(std::string_view sender, std::string_view text);
+// With both names, what PostgreSQL accepts.
+inline constexpr std::size_t kNoticeBytesMax = 7999;
+inline constexpr std::size_t kChannelBytesMax = 63;
+
+class Listener {
+ public:
+  struct Options {
+    std::string channel;  // 1 to kChannelBytesMax bytes.
+    // Whose notices are not told: an id without spaces, e.g. a uuid, that the same store puts into
+    // its own. Empty: all are told.
+    std::string own_sender;
+    // Called on the listener's thread, with the text of a notice.
+    std::function<void(std::string_view text)> on_notice;
+    // Called there when listening has begun, the first time and after each reconnection: notices up
+    // to now may have been missed.
+    std::function<void()> on_connected;
+    // Called there after each attempt to connect that failed, and when the connection is lost. May
+    // be empty.
+    std::function<void(const Error&)> on_error;
+  };
+
+  Listener(const PostgresOptions& store, Options options);
+  // When this returns, no callback is running and none will be called. It must not be called by one
+  // of them. Takes as long as an attempt to connect that is under way: connect_timeout at most, for
+  // each host.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pawl::store::pg

@@ -1,0 +1,18 @@
+// What the URLs of all stores have in common. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pawl::store {
+
+// The text with each %XX replaced by the byte that it stands for; none if '%' is followed by
+// anything else than two hexadecimal digits.
+std::optional<std::string> decode_percent(std::string_view text);
+
+// What is wrong then.
+inline constexpr std::string_view kPercentRule =
+    "'%' has to be followed by two hexadecimal digits; write %25 for '%' itself";
+
+}  // namespace pawl::store

@@ -1,0 +1,160 @@
+// Connections that are lost: what is known then of what was sent.
+#include "postgres/proxy.h"
+#include "postgres/support.h"
+
+namespace pawl::store::pg {
+namespace {
+
+using pawl::testing::CuttingProxy;
+
+constexpr Statement kInsert{"insert", "INSERT INTO t VALUES ($1::int8)"};
+
+class LossTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_.execute("CREATE TABLE t(k int8)");
+    connection_ = connect(proxied_url());
+  }
+  std::string proxied_url() const {
+    return "postgresql://postgres@127.0.0.1:" + std::to_string(proxy_.port()) +
+           "/postgres?sslmode=disable&gssencmode=disable";
+  }
+  std::string count() const { return server_.query("SELECT count(*) FROM t"); }
+
+  PostgresServer server_{{.tcp = true, .hba = {}, .settings = {}}};
+  CuttingProxy proxy_{server_.port()};
+  std::unique_ptr<Connection> connection_;
+};
+
+TEST_F(LossTest, ACommitWhoseAnswerIsLostIsUnknown) {
+  proxy_.cut_at(CuttingProxy::Cut::kAnswer, "COMMIT");
+  Batch batch(*connection_);
+  batch.begin();
+  batch.add(kInsert).integer(1);
+  batch.commit();
+  const Error error = error_of(batch.run());
+  EXPECT_EQ(error.code, ErrorCode::kUnknownOutcome) << error.message;
+  EXPECT_EQ(count(), "1");
+  EXPECT_FALSE(connection_->is_open());
+
+  // The same for what commits without saying so.
+  EXPECT_OK(connection_->ensure());
+  proxy_.cut_at(CuttingProxy::Cut::kAnswer, "INSERT");
+  Batch second(*connection_);
+  second.add(kInsert).integer(2);
+  EXPECT_EQ(error_of(second.run()).code, ErrorCode::kUnknownOutcome);
+  EXPECT_EQ(count(), "2");
+  EXPECT_OK(connection_->ensure());
+  EXPECT_EQ(error_of(connection_->execute("INSERT INTO t VALUES (3)")).code,
+            ErrorCode::kUnknownOutcome);
+  EXPECT_EQ(count(), "3");
+  EXPECT_EQ(connection_->counters().connects, 3U);
+}
+
+TEST_F(LossTest, ACommitThatNeverArrivesIsUnknown) {
+  proxy_.cut_at(CuttingProxy::Cut::kBefore, "COMMIT");
+  Batch batch(*connection_);
+  batch.begin();
+  batch.add(kInsert).integer(1);
+  batch.commit();
+  EXPECT_EQ(error_of(batch.run()).code, ErrorCode::kUnknownOutcome);
+  EXPECT_EQ(count(), "0");
+}
+
+TEST_F(LossTest, BeforeTheCommitNothingHasHappened) {
+  proxy_.cut_at(CuttingProxy::Cut::kAnswer, "INSERT");
+  Batch batch(*connection_);
+  batch.begin();
+  batch.add(kInsert).integer(1);
+  EXPECT_EQ(error_of(batch.run()).code, ErrorCode::kStoreIo);
+
+  EXPECT_OK(connection_->ensure());
+  Batch begin(*connection_);
+  begin.begin();
+  EXPECT_OK(begin.run());
+  Batch middle(*connection_);
+  middle.add(kInsert).integer(1);
+  EXPECT_EQ(error_of(middle.run()).code, ErrorCode::kStoreIo);
+  EXPECT_EQ(count(), "0");
+
+  EXPECT_OK(connection_->ensure());
+  proxy_.cut_at(CuttingProxy::Cut::kAnswer, "SELECT 77");
+  EXPECT_EQ(error_of(connection_->query_integer("SELECT 77")).code, ErrorCode::kStoreIo);
+  // Until ensure(), nothing is sent.
+  EXPECT_EQ(error_of(connection_->query_integer("SELECT 1")).code, ErrorCode::kStoreIo);
+  EXPECT_OK(connection_->ensure());
+  EXPECT_EQ(*connection_->query_integer("SELECT 1"), 1);
+}
+
+// Batches that the end of the server meets while a statement in the middle runs.
+class KillTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(KillTest, InTheMiddleOfABatch) {
+  PostgresServer server;
+  server.execute("CREATE TABLE t(k int8)");
+  const std::unique_ptr<Connection> connection = connect(server.url());
+  const bool commits = GetParam() % 2 == 1;
+  Batch batch(*connection);
+  batch.begin();
+  for (int i = 0; i < 1'000; ++i) {
+    batch.add(kInsert).integer(i);
+  }
+  batch.add({"", "SELECT pg_sleep(3600)"});
+  for (int i = 0; i < 1'000; ++i) {
+    batch.add(kInsert).integer(i);
+  }
+  if (commits) {
+    batch.commit();
+  }
+  Error error;
+  std::thread runner([&] { error = error_of(batch.run()); });
+  EXPECT_TRUE(comes_true([&] {
+    return server.query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") ==
+           "1";
+  }));
+  switch (GetParam() / 2) {
+    case 0:
+      server.kill();
+      break;
+    case 1:
+      server.stop(PostgresServer::Stop::kFast);
+      break;
+    default:
+      server.stop(PostgresServer::Stop::kImmediate);
+  }
+  runner.join();
+  // Told by the server that it ends, in answer to what comes before the commit, we know.
+  const bool is_told = GetParam() / 2 == 1;
+  EXPECT_EQ(error.code, commits && !is_told ? ErrorCode::kUnknownOutcome : ErrorCode::kStoreIo)
+      << error.message;
+  EXPECT_EQ(error_of(connection->ensure()).code, ErrorCode::kStoreIo);
+  server.start();
+  EXPECT_OK(connection->ensure());
+  EXPECT_EQ(*connection->query_integer("SELECT count(*) FROM t"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, KillTest, ::testing::Range(0, 6));
+
+TEST(Restart, IsNoticedBeforeAnythingIsSent) {
+  PostgresServer server;
+  server.execute("CREATE TABLE t(k int8)");
+  const std::unique_ptr<Connection> connection = connect(server.url());
+  for (int i = 0; i < 2; ++i) {
+    Batch batch(*connection);
+    batch.add(kInsert).integer(i);
+    EXPECT_OK(batch.run());
+    server.stop();
+    server.start();
+    EXPECT_OK(connection->ensure());
+    Batch again(*connection);
+    again.add(kInsert).integer(i);
+    EXPECT_OK(again.run());
+  }
+  EXPECT_EQ(*connection->query_integer("SELECT count(*) FROM t"), 4);
+  EXPECT_EQ(connection->counters().connects, 3U);
+  EXPECT_OK(connection->ensure());
+  EXPECT_EQ(connection->counters().connects, 3U);
+}
+
+}  // namespace
+}  // namespace pawl::store::pg
