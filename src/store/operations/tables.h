@@ -51,6 +51,17 @@ struct RunHead {
   Parent parent;
 };
 
+struct Release {
+  RunKey run = 0;
+  RunStatus status{};
+  std::string_view waiting_for;
+  std::int64_t wake_ms = kNever;
+  // What is in its inbox and not kept wakes it, too; and if that is due already, it is not given
+  // back.
+  bool heeds_inbox = false;
+  std::int64_t now_ms = 0;
+};
+
 // Runs with their inputs, tags and reasons.
 class Runs {
  public:
@@ -78,8 +89,8 @@ class Runs {
 
   // Changes `row`, which can be claimed, with what is stored.
   virtual Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) = 0;
-  virtual Result<void> release(RunKey run, RunStatus status, std::string_view waiting_for,
-                               std::int64_t wake_ms, std::int64_t now_ms) = 0;
+  // Gives it back. Both answers are there when the transaction has ended, maybe not before.
+  virtual Result<void> release(const Release& release, bool& released, std::int64_t& wake_ms) = 0;
   virtual Result<void> close(RunKey run, RunStatus status, std::int64_t now_ms) = 0;
   virtual Result<void> start_compensating(RunKey run, RunStatus goal, std::int64_t now_ms) = 0;
   virtual Result<void> set_definition(RunKey run, std::string_view definition) = 0;
@@ -150,8 +161,6 @@ class Inboxes {
   virtual Result<void> move_free_ones(RunKey from, RunKey to) = 0;
   // Attempts of operations that are due later are due now. Returns how many.
   virtual Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms) = 0;
-  // When the first of them that is not kept is due; kNever: there is none.
-  virtual Result<std::int64_t> first_due(RunKey run) = 0;
   // What is due and not kept.
   virtual Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms) = 0;
 };

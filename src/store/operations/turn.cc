@@ -259,31 +259,29 @@ Result<void> Operations::recur(CommitTurn& turn, const Ending& ending, const Run
 
 // What has come in the meantime must not wait for the next one.
 Result<void> Operations::release(CommitTurn& turn) {
-  std::int64_t wake_ms = kNever;
+  Release release;
+  release.run = turn.run;
+  release.status = turn.status;
+  release.waiting_for = turn.waiting_for;
+  release.now_ms = turn.now_ms;
   if (turn.status == RunStatus::kBlocked) {
     concerns_others_ = true;
     PAWL_TRY(runs_.set_reason(turn.run, turn.reason, turn.blocked_by));
   } else if (turn.status == RunStatus::kCompensating) {
-    wake_ms = turn.wake_ms;  // Nothing can be delivered to it any more.
+    release.wake_ms = turn.wake_ms;  // Nothing can be delivered to it any more.
     if (!turn.needs.empty()) {
       concerns_others_ = true;
       PAWL_TRY(runs_.set_needs(turn.run, turn.needs));
     }
   } else if (!turn.is_paused) {
-    PAWL_TRY_ASSIGN(const std::int64_t first_due_ms, inbox_.first_due(turn.run));
-    if (first_due_ms <= turn.now_ms) {
-      return {};
-    }
-    wake_ms = std::min(first_due_ms, turn.wake_ms);
-    concerns_others_ = concerns_others_ || wake_ms <= turn.now_ms;
+    release.wake_ms = turn.wake_ms;
+    release.heeds_inbox = true;
+    concerns_others_ = concerns_others_ || turn.wake_ms <= turn.now_ms;
   }
   if (turn.is_paused) {
-    wake_ms = kNever;
+    release.wake_ms = kNever;
   }
-  PAWL_TRY(runs_.release(turn.run, turn.status, turn.waiting_for, wake_ms, turn.now_ms));
-  turn.wake_ms = wake_ms;
-  turn.released = true;
-  return {};
+  return runs_.release(release, turn.released, turn.wake_ms);
 }
 
 }  // namespace pawl::store

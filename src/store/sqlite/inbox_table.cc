@@ -57,8 +57,6 @@ InboxTable::InboxTable(Connection& connection, std::int64_t ns)
              "?1"),
       read_kept_(connection,
                  "SELECT key FROM pawl_inbox WHERE ns = ? AND run = ? AND kept = 1 ORDER BY key"),
-      first_due_(connection,
-                 "SELECT min(due) FROM pawl_inbox WHERE ns = ? AND run = ? AND kept = 0"),
       read_(connection, "SELECT " PAWL_INBOX_COLUMNS
                         " FROM pawl_inbox AS i WHERE i.ns = ? AND i.run = ? ORDER BY i.key"),
       read_due_(connection, "SELECT " PAWL_INBOX_COLUMNS
@@ -145,12 +143,6 @@ Result<void> InboxTable::move_free_ones(RunKey from, RunKey to) {
   query.integer(static_cast<std::int64_t>(replay::EntryKind::kCancellationRequested));
   PAWL_TRY(query.run());
   return remove_all(from);
-}
-
-Result<std::int64_t> InboxTable::first_due(RunKey run) {
-  Query query(first_due_);
-  PAWL_TRY(query.integer(ns_).integer(run).step());
-  return query.as_moment(0);
 }
 
 Result<std::vector<Arrival>> InboxTable::read(RunKey run) {

@@ -25,7 +25,6 @@ class InboxTable : public Inboxes {
   Result<void> remove_all(RunKey run) override;
   Result<void> move_free_ones(RunKey from, RunKey to) override;
   Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms) override;
-  Result<std::int64_t> first_due(RunKey run) override;
   Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms) override;
 
   Result<std::vector<Arrival>> read(RunKey run);
@@ -48,7 +47,6 @@ class InboxTable : public Inboxes {
   Statement copy_free_ones_;
   Statement hurry_;
   Statement read_kept_;
-  Statement first_due_;
   Statement read_;
   Statement read_due_;
   Statement last_;

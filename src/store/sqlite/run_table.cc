@@ -95,6 +95,8 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       claim_(connection,
              "UPDATE pawl_run SET owner = ?, epoch = ?, status = ?, changed = ?, wake = NULL, "
              "waiting_for = NULL WHERE key = ?"),
+      first_due_(connection,
+                 "SELECT min(due) FROM pawl_inbox WHERE ns = ? AND run = ? AND kept = 0"),
       release_(connection,
                "UPDATE pawl_run SET owner = NULL, changed = CASE status WHEN ?1 THEN changed ELSE "
                "?2 END, approved = CASE ?1 WHEN 8 THEN NULL ELSE approved END, status = ?1, "
@@ -342,12 +344,23 @@ Result<void> RunTable::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms)
   return query.integer(row.changed_ms).integer(row.key).run();
 }
 
-Result<void> RunTable::release(RunKey run, RunStatus status, std::string_view waiting_for,
-                               std::int64_t wake_ms, std::int64_t now_ms) {
-  leases_.erase(run);
+Result<void> RunTable::release(const Release& release, bool& released, std::int64_t& wake_ms) {
+  std::int64_t wakes_ms = release.wake_ms;
+  if (release.heeds_inbox) {
+    Query first_due(first_due_);
+    PAWL_TRY(first_due.integer(ns_).integer(release.run).step());
+    if (first_due.as_moment(0) <= release.now_ms) {
+      return {};
+    }
+    wakes_ms = std::min(wakes_ms, first_due.as_moment(0));
+  }
+  leases_.erase(release.run);
   Query query(release_);
-  query.integer(static_cast<std::int64_t>(status)).integer(now_ms).text_or_null(waiting_for);
-  return query.moment(wake_ms).integer(run).run();
+  query.integer(static_cast<std::int64_t>(release.status)).integer(release.now_ms);
+  PAWL_TRY(query.text_or_null(release.waiting_for).moment(wakes_ms).integer(release.run).run());
+  released = true;
+  wake_ms = wakes_ms;
+  return {};
 }
 
 Result<void> RunTable::close(RunKey run, RunStatus status, std::int64_t now_ms) {

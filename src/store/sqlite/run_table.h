@@ -46,8 +46,7 @@ class RunTable : public Runs {
   Result<void> remove(RunKey run) override;
 
   Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) override;
-  Result<void> release(RunKey run, RunStatus status, std::string_view waiting_for,
-                       std::int64_t wake_ms, std::int64_t now_ms) override;
+  Result<void> release(const Release& release, bool& released, std::int64_t& wake_ms) override;
   Result<void> close(RunKey run, RunStatus status, std::int64_t now_ms) override;
   Result<void> start_compensating(RunKey run, RunStatus goal, std::int64_t now_ms) override;
   Result<void> set_definition(RunKey run, std::string_view definition) override;
@@ -110,6 +109,7 @@ class RunTable : public Runs {
   Statement insert_input_;
   Statement insert_tag_;
   Statement claim_;
+  Statement first_due_;
   Statement release_;
   Statement close_;
   Statement start_compensating_;
