@@ -21,7 +21,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "store/sqlite/checkpoint_codec.h"
+#include "store/checkpoint_codec.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite_store.h"

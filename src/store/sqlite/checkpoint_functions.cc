@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/sqlite/checkpoint_codec.h"
+#include "store/checkpoint_codec.h"
 
 namespace pawl::store {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "store/sqlite/checkpoint_codec.h"
+#include "store/checkpoint_codec.h"
 
 // Columns of an entry in the order in which they are bound and read.
 #define PAWL_ENTRY_COLUMNS                                                                \

@@ -1,4 +1,4 @@
-#include "store/sqlite/checkpoint_codec.h"
+#include "store/checkpoint_codec.h"
 
 #include <cstdint>
 #include <optional>

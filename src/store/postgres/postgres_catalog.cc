@@ -1,0 +1,395 @@
+#include "store/postgres/postgres_catalog.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "store/postgres/batch.h"
+#include "store/postgres/records.h"
+
+namespace pawl::store::pg {
+
+namespace {
+
+constexpr Statement kBeginSnapshot{"begin_catalog",
+                                   "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
+
+// Every parameter is there in each of them, so that the server sees a handful of texts, however
+// filters are put together; conditions that are not wanted are left out of the text.
+struct Condition {
+  std::string sql;
+  Int8Array statuses;
+  TextArray kinds;
+  TextArray tag_names;
+  TextArray tag_values;
+};
+
+// $1 namespace, $2 kinds, $3 statuses, $4 and $5 tags, $6 and $7 created, $8 and $9 changed,
+// $10 parent.
+Condition condition_of(const RunFilter& filter) {
+  Condition condition;
+  std::string& sql = condition.sql;
+  sql =
+      "r.ns = $1 AND cardinality($2::text[]) >= 0 AND cardinality($3::int8[]) >= 0 AND "
+      "cardinality($4::text[]) = cardinality($5::text[]) AND $6::int8 IS NOT NULL AND $7::int8 "
+      "IS NOT NULL AND $8::int8 IS NOT NULL AND $9::int8 IS NOT NULL AND $10::int8 IS NOT NULL";
+  for (const std::string& kind : filter.kinds) {
+    condition.kinds.add(kind);
+  }
+  for (const RunStatus status : filter.statuses) {
+    condition.statuses.add(static_cast<std::int64_t>(status));
+  }
+  for (const Tag& tag : filter.tags) {
+    condition.tag_names.add(tag.name);
+    condition.tag_values.add(tag.value);
+  }
+  if (!filter.kinds.empty()) {
+    sql += " AND r.kind = ANY($2::text[])";
+  }
+  if (!filter.statuses.empty()) {
+    sql += " AND r.status = ANY($3::int8[]::int2[])";
+  }
+  for (std::size_t i = 1; i <= filter.tags.size(); ++i) {
+    const std::string n = std::to_string(i);
+    sql +=
+        " AND EXISTS(SELECT 1 FROM {schema}.pawl_tag AS t WHERE t.ns = $1 AND t.run = r.key AND "
+        "t.name = ($4::text[])[" +
+        n + "] AND t.value = ($5::text[])[" + n + "])";
+  }
+  if (filter.created_from_ms > 0) {
+    sql += " AND r.created >= $6::int8";
+  }
+  if (filter.created_to_ms != kNever) {
+    sql += " AND r.created < $7::int8";
+  }
+  if (filter.changed_from_ms > 0) {
+    sql += " AND r.changed >= $8::int8";
+  }
+  if (filter.changed_to_ms != kNever) {
+    sql += " AND r.changed < $9::int8";
+  }
+  if (filter.is_paused.has_value()) {
+    sql += *filter.is_paused ? " AND r.paused" : " AND NOT r.paused";
+  }
+  if (filter.parent != 0) {
+    sql += " AND r.parent = $10::int8";
+  }
+  return condition;
+}
+
+Call& bind(Call& call, std::int64_t ns, const Condition& condition, const RunFilter& filter) {
+  return call.integer(ns)
+      .array(condition.kinds)
+      .array(condition.statuses)
+      .array(condition.tag_names)
+      .array(condition.tag_values)
+      .integer(filter.created_from_ms)
+      .integer(filter.created_to_ms)
+      .integer(filter.changed_from_ms)
+      .integer(filter.changed_to_ms)
+      .integer(filter.parent);
+}
+
+std::int64_t as_limit(std::size_t limit) {
+  constexpr std::size_t kMax = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int64_t>(std::min(limit, kMax));
+}
+
+constexpr Statement kFindIds{
+    "find_ids",
+    "SELECT DISTINCT id FROM {schema}.pawl_run WHERE ns = $1 AND id >= $2 AND starts_with(id, $2) "
+    "AND id > $3 AND ($4::text IS NULL OR id < $4::text) ORDER BY id LIMIT $5::int8"};
+constexpr Statement kFindClosed{
+    "find_closed",
+    "SELECT changed, key FROM {schema}.pawl_run WHERE ns = $1 AND status = $2::int8::int2 AND "
+    "status "
+    "BETWEEN 4 AND 7 AND changed < $3 AND (changed, key) > ($4::int8, $5::int8) ORDER BY changed, "
+    "key LIMIT $6::int8"};
+constexpr Statement kListTasks{
+    "list_tasks",
+    "SELECT " PAWL_PG_TASK_COLUMNS
+    " FROM {schema}.pawl_task AS t JOIN {schema}.pawl_run AS r ON r.ns = t.ns AND r.key = t.run "
+    "WHERE t.ns = $1 AND t.key > $2 AND ($3::text IS NULL OR t.queue = $3) AND ($4::text IS NULL "
+    "OR "
+    "t.type = $4) AND ($5::int8 < 0 OR t.state = $5::int8) ORDER BY t.key LIMIT $6::int8"};
+constexpr Statement kListWorkers{
+    "list_workers",
+    "SELECT key, name, expires, serves, (SELECT count(*) FROM {schema}.pawl_run AS r WHERE r.ns = "
+    "$1 AND r.owner = w.key), (SELECT count(*) FROM {schema}.pawl_task AS t WHERE t.ns = $1 AND "
+    "t.owner = w.key) FROM {schema}.pawl_worker AS w WHERE ns = $1 ORDER BY key"};
+constexpr Statement kCountRuns{"count_by_kind",
+                               "SELECT kind, status, count(*) FROM {schema}.pawl_run WHERE ns = $1 "
+                               "GROUP BY kind, status ORDER "
+                               "BY kind, status"};
+constexpr Statement kCountTasks{
+    "count_tasks",
+    "SELECT queue, type, state, count(*), min(created) FROM {schema}.pawl_task WHERE ns = $1 GROUP "
+    "BY queue, type, state ORDER BY queue, type, state"};
+constexpr Statement kCountPaused{"count_paused",
+                                 "SELECT count(*) FROM {schema}.pawl_run WHERE ns = $1 AND paused"};
+constexpr Statement kWakes{
+    "wakes",
+    "SELECT count(*) FILTER (WHERE wake <= $2), min(wake) FROM {schema}.pawl_run WHERE ns = $1 AND "
+    "wake IS NOT NULL"};
+constexpr Statement kBytes{
+    "bytes",
+    "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class AS c WHERE "
+    "c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = "
+    "'{schema}.pawl_schema'::regclass) AND c.relkind = 'r' AND starts_with(c.relname, 'pawl_')"};
+
+constexpr Statement kFindRun{
+    "find_image",
+    "SELECT " PAWL_PG_RUN_COLUMNS("") " FROM {schema}.pawl_run WHERE ns = $1 AND key = $2"};
+constexpr Statement kReadInput{"image_input",
+                               "SELECT input FROM {schema}.pawl_input WHERE ns = $1 AND run = $2"};
+constexpr Statement kReadTags{
+    "image_tags",
+    "SELECT name, value FROM {schema}.pawl_tag WHERE ns = $1 AND run = $2 ORDER BY name, value"};
+constexpr Statement kReadReason{
+    "image_reason",
+    "SELECT reason, blocked_by, needs FROM {schema}.pawl_reason WHERE ns = $1 AND run = $2"};
+constexpr Statement kReadInbox{
+    "image_inbox", "SELECT " PAWL_PG_ARRIVAL_COLUMNS(
+                       "") " FROM {schema}.pawl_inbox WHERE ns = $1 AND run = $2 ORDER BY key"};
+constexpr Statement kReadTasks{
+    "image_tasks",
+    "SELECT " PAWL_PG_TASK_COLUMNS
+    " FROM {schema}.pawl_task AS t JOIN {schema}.pawl_run AS r ON r.ns = t.ns AND r.key = t.run "
+    "WHERE t.ns = $1 AND t.run = $2 ORDER BY t.key"};
+constexpr Statement kReadPromises{
+    "image_promises",
+    "SELECT name, resolved FROM {schema}.pawl_promise WHERE ns = $1 AND run = $2 ORDER BY name"};
+constexpr Statement kReadCompensations{
+    "image_compensations",
+    "SELECT position, state, attempt, due, name, outcome, input FROM {schema}.pawl_compensation "
+    "WHERE ns = $1 AND run = $2 ORDER BY position"};
+constexpr Statement kReadDedupes{
+    "image_dedupes",
+    "SELECT d.id FROM {schema}.pawl_dedupe AS d JOIN {schema}.pawl_run AS r ON r.ns = $1 AND r.key "
+    "= $2 WHERE d.ns = $1 AND d.chain = coalesce(r.chain, r.key) ORDER BY d.id"};
+
+}  // namespace
+
+PostgresCatalog::PostgresCatalog(const PostgresOptions& options, std::int64_t ns)
+    : options_(options), ns_(ns) {}
+
+PostgresCatalog::~PostgresCatalog() = default;
+
+template <class T>
+Result<T> PostgresCatalog::ask(const std::function<Result<T>(Connection&)>& what) {
+  const std::scoped_lock lock(mutex_);
+  if (connection_ == nullptr) {
+    PAWL_TRY_ASSIGN(connection_, Connection::open(options_));
+  }
+  PAWL_TRY(connection_->ensure());
+  Batch begin(*connection_, Effect::kReads);
+  begin.add(kBeginSnapshot);
+  PAWL_TRY(begin.run());
+  Result<T> answer = what(*connection_);
+  connection_->rollback();
+  return answer;
+}
+
+Result<RunPage> PostgresCatalog::list_runs(const RunFilter& filter, const RunCursor& after,
+                                           std::size_t limit) {
+  return ask<RunPage>([&](Connection& connection) -> Result<RunPage> {
+    const Condition condition = condition_of(filter);
+    const std::string sql =
+        "SELECT " PAWL_PG_RUN_COLUMNS("r.") " FROM {schema}.pawl_run AS r WHERE " + condition.sql +
+        " AND (r.created, r.key) < ($11::int8, $12::int8) ORDER BY r.created "
+        "DESC, r.key DESC LIMIT $13::int8";
+    Batch batch(connection, Effect::kReads);
+    const Call& call = bind(batch.add({"", sql}), ns_, condition, filter)
+                           .integer(after.created_ms)
+                           .integer(after.key)
+                           .integer(as_limit(limit) + 1);
+    PAWL_TRY(batch.run());
+    RunPage page;
+    for (const Row row : call.rows()) {
+      page.rows.push_back(read_run(row).row);
+    }
+    if (page.rows.size() > limit) {
+      page.rows.pop_back();
+      page.next =
+          page.rows.empty() ? after : RunCursor{page.rows.back().created_ms, page.rows.back().key};
+    }
+    return page;
+  });
+}
+
+Result<std::int64_t> PostgresCatalog::count_runs(const RunFilter& filter) {
+  return ask<std::int64_t>([&](Connection& connection) -> Result<std::int64_t> {
+    const Condition condition = condition_of(filter);
+    const std::string sql = "SELECT count(*) FROM {schema}.pawl_run AS r WHERE " + condition.sql;
+    Batch batch(connection, Effect::kReads);
+    const Call& call = bind(batch.add({"", sql}), ns_, condition, filter);
+    PAWL_TRY(batch.run());
+    return call.rows()[0].as_integer(0);
+  });
+}
+
+Result<std::vector<std::string>> PostgresCatalog::find_ids(std::string_view prefix,
+                                                           std::string_view after,
+                                                           std::size_t limit) {
+  return ask<std::vector<std::string>>(
+      [&](Connection& connection) -> Result<std::vector<std::string>> {
+        // The first text behind all that begin with the prefix, so that the index ends there. There
+        // is none if nothing but the greatest bytes is in it; in UTF-8 no text has those.
+        std::string end(prefix);
+        while (!end.empty() && static_cast<unsigned char>(end.back()) >= 0x7f) {
+          end.pop_back();
+        }
+        if (!end.empty()) {
+          end.back() = static_cast<char>(end.back() + 1);
+        }
+        Batch batch(connection, Effect::kReads);
+        const Call& call =
+            batch.add(kFindIds).integer(ns_).text(prefix).text(after).text_or_null(end).integer(
+                as_limit(limit));
+        PAWL_TRY(batch.run());
+        std::vector<std::string> ids;
+        for (const Row row : call.rows()) {
+          ids.push_back(row.as_string(0));
+        }
+        return ids;
+      });
+}
+
+Result<std::vector<ClosedRun>> PostgresCatalog::find_closed(RunStatus status,
+                                                            std::int64_t before_ms,
+                                                            const ClosedRun& after,
+                                                            std::size_t limit) {
+  return ask<std::vector<ClosedRun>>([&](Connection& connection) -> Result<std::vector<ClosedRun>> {
+    Batch batch(connection, Effect::kReads);
+    const Call& call = batch.add(kFindClosed)
+                           .integer(ns_)
+                           .integer(static_cast<std::int64_t>(status))
+                           .integer(before_ms)
+                           .integer(after.changed_ms)
+                           .integer(after.key)
+                           .integer(as_limit(limit));
+    PAWL_TRY(batch.run());
+    std::vector<ClosedRun> closed;
+    for (const Row row : call.rows()) {
+      closed.push_back({row.as_integer(0), row.as_integer(1)});
+    }
+    return closed;
+  });
+}
+
+Result<RunImage> PostgresCatalog::read_image(RunKey run) {
+  return ask<RunImage>([&](Connection& connection) -> Result<RunImage> {
+    Batch batch(connection, Effect::kReads);
+    const auto add = [&](const Statement& statement) -> const Call& {
+      return batch.add(statement).integer(ns_).integer(run);
+    };
+    const Call& row = add(kFindRun);
+    const Call& input = add(kReadInput);
+    const Call& tags = add(kReadTags);
+    const Call& reason = add(kReadReason);
+    const Call& inbox = add(kReadInbox);
+    const Call& tasks = add(kReadTasks);
+    const Call& promises = add(kReadPromises);
+    const Call& compensations = add(kReadCompensations);
+    const Call& dedupes = add(kReadDedupes);
+    PAWL_TRY(batch.run());
+    if (row.rows().empty()) {
+      return make_error(ErrorCode::kNotFound, "there is no run " + std::to_string(run));
+    }
+    RunImage image;
+    image.row = read_run(row.rows()[0]).row;
+    for (const Row found : input.rows()) {
+      image.input = found.as_string(0);
+    }
+    for (const Row found : tags.rows()) {
+      image.tags.push_back({found.as_string(0), found.as_string(1)});
+    }
+    for (const Row found : reason.rows()) {
+      image.reason = found.as_string(0);
+      if (!found.is_null(1)) {
+        image.blocked_by = found.as_string(1);
+      }
+      image.needs = found.as_string(2);
+    }
+    for (const Row found : inbox.rows()) {
+      image.inbox.push_back(read_stored_arrival(found));
+    }
+    for (const Row found : tasks.rows()) {
+      image.tasks.push_back(read_task(found));
+    }
+    for (const Row found : promises.rows()) {
+      image.promises.push_back({found.as_string(0), found.as_bool(1)});
+    }
+    for (const Row found : compensations.rows()) {
+      image.compensations.push_back(read_compensation(found));
+    }
+    for (const Row found : dedupes.rows()) {
+      image.dedupe.push_back(found.as_string(0));
+    }
+    return image;
+  });
+}
+
+Result<std::vector<TaskRow>> PostgresCatalog::list_tasks(const TaskFilter& filter, TaskKey after,
+                                                         std::size_t limit) {
+  return ask<std::vector<TaskRow>>([&](Connection& connection) -> Result<std::vector<TaskRow>> {
+    Batch batch(connection, Effect::kReads);
+    const Call& call =
+        batch.add(kListTasks)
+            .integer(ns_)
+            .integer(after)
+            .text_or_null(filter.queue)
+            .text_or_null(filter.type)
+            .integer(filter.state.has_value() ? static_cast<std::int64_t>(*filter.state) : -1)
+            .integer(as_limit(limit));
+    PAWL_TRY(batch.run());
+    std::vector<TaskRow> tasks;
+    for (const Row row : call.rows()) {
+      tasks.push_back(read_task(row));
+    }
+    return tasks;
+  });
+}
+
+Result<std::vector<WorkerRow>> PostgresCatalog::list_workers() {
+  return ask<std::vector<WorkerRow>>([&](Connection& connection) -> Result<std::vector<WorkerRow>> {
+    Batch batch(connection, Effect::kReads);
+    const Call& call = batch.add(kListWorkers).integer(ns_);
+    PAWL_TRY(batch.run());
+    std::vector<WorkerRow> rows;
+    for (const Row row : call.rows()) {
+      rows.push_back({row.as_integer(0), row.as_string(1), row.as_moment(2), row.as_string(3),
+                      row.as_integer(4), row.as_integer(5)});
+    }
+    return rows;
+  });
+}
+
+Result<StoreFigures> PostgresCatalog::read_figures(std::int64_t now_ms) {
+  return ask<StoreFigures>([&](Connection& connection) -> Result<StoreFigures> {
+    Batch batch(connection, Effect::kReads);
+    const Call& runs = batch.add(kCountRuns).integer(ns_);
+    const Call& tasks = batch.add(kCountTasks).integer(ns_);
+    const Call& paused = batch.add(kCountPaused).integer(ns_);
+    const Call& wakes = batch.add(kWakes).integer(ns_).integer(now_ms);
+    const Call& bytes = batch.add(kBytes);
+    PAWL_TRY(batch.run());
+    StoreFigures figures;
+    for (const Row row : runs.rows()) {
+      figures.runs.push_back(
+          {row.as_string(0), static_cast<RunStatus>(row.as_integer(1)), row.as_integer(2)});
+    }
+    for (const Row row : tasks.rows()) {
+      figures.tasks.push_back({row.as_string(0), row.as_string(1),
+                               static_cast<TaskState>(row.as_integer(2)), row.as_integer(3),
+                               row.as_integer(4)});
+    }
+    figures.paused = paused.rows()[0].as_integer(0);
+    figures.overdue = wakes.rows()[0].as_integer(0);
+    figures.next_wake_ms = wakes.rows()[0].as_moment(1);
+    figures.bytes = bytes.rows()[0].as_integer(0);
+    return figures;
+  });
+}
+
+}  // namespace pawl::store::pg

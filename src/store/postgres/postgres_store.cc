@@ -1,0 +1,160 @@
+#include "store/postgres/postgres_store.h"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <utility>
+
+#include "replay/entry.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/listener.h"
+#include "store/postgres/postgres_catalog.h"
+#include "store/postgres/reader.h"
+#include "store/postgres/schema.h"
+#include "store/postgres/writer.h"
+
+namespace pawl::store {
+
+namespace {
+
+// Who tells others of changes: one name for each open store.
+std::string new_sender() {
+  std::random_device device;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string name;
+  for (int i = 0; i < 16; ++i) {
+    name += kDigits[device() % kDigits.size()];
+  }
+  return name;
+}
+
+class PostgresStore : public Store {
+ public:
+  PostgresStore(const PostgresOptions& options, std::int64_t ns,
+                std::unique_ptr<pg::Connection> writing, std::unique_ptr<pg::Connection> reading)
+      : options_(options),
+        channel_("pawl_" + options.schema.substr(0, 32) + "_" + std::to_string(ns)),
+        sender_(new_sender()),
+        write_connection_(std::move(writing)),
+        writer_(*write_connection_, ns, channel_, sender_),
+        reader_(std::move(reading), ns),
+        catalog_(options, ns) {}
+
+  Result<void> apply(std::span<Op> ops) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.apply(ops);
+  }
+  Result<WorkerKey> add_worker(const WorkerInfo& info) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.add_worker(info);
+  }
+  Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.remove_worker(worker, now_ms);
+  }
+  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.free_expired(self, now_ms);
+  }
+
+  Result<std::optional<RunRow>> find_run(RunKey run) override { return reader_.find_run(run); }
+  Result<std::optional<RunRow>> find_run(std::string_view id,
+                                         std::optional<std::uint32_t> number) override {
+    return reader_.find_run(id, number);
+  }
+  Result<std::string> read_input(RunKey run) override { return reader_.read_input(run); }
+  Result<std::vector<Tag>> read_tags(RunKey run) override { return reader_.read_tags(run); }
+  Result<std::string> read_reason(RunKey run) override { return reader_.read_reason(run); }
+  Result<void> read_log(RunKey run, std::uint64_t from_seq,
+                        const pg::Reader::Visit& visit) override {
+    return reader_.read_log(run, from_seq, visit);
+  }
+  Result<void> read_last(RunKey run, const pg::Reader::Visit& visit) override {
+    return reader_.read_last(run, visit);
+  }
+  Result<void> read_forgotten(RunKey run, const pg::Reader::Visit& visit) override {
+    return reader_.read_forgotten(run, visit);
+  }
+  // Keys are in order of commit within one run only, so they say nothing about what is new.
+  Result<ArrivalKey> last_arrival() override { return 0; }
+  Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey /*after*/) override {
+    return reader_.read_news(worker);
+  }
+  Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
+    return reader_.read_inbox(run);
+  }
+  Result<std::vector<Arrival>> read_due_inbox(RunKey run, std::int64_t now_ms) override {
+    return reader_.read_due_inbox(run, now_ms);
+  }
+  Result<std::vector<CompensationRow>> read_compensations(RunKey run) override {
+    return reader_.read_compensations(run);
+  }
+  Result<std::vector<std::string>> read_promises(RunKey run) override {
+    return reader_.read_promises(run);
+  }
+  Result<std::vector<TaskRow>> read_tasks(RunKey run) override { return reader_.read_tasks(run); }
+  Result<std::vector<RunRow>> read_children(RunKey run) override {
+    return reader_.read_children(run);
+  }
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
+    return reader_.next_wake(kinds);
+  }
+  Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
+                                         std::int64_t* next_due) override {
+    return reader_.due_tasks(now_ms, limit, next_due);
+  }
+  Catalog& catalog() override { return catalog_; }
+
+  void watch(std::function<void()> on_change) override {
+    const std::scoped_lock lock(watch_mutex_);
+    listener_.reset();
+    if (!on_change) {
+      return;
+    }
+    pg::Listener::Options options;
+    options.channel = channel_;
+    options.own_sender = sender_;
+    options.on_notice = [on_change](std::string_view) { on_change(); };
+    options.on_connected = on_change;
+    listener_ = std::make_unique<pg::Listener>(options_, std::move(options));
+  }
+
+ private:
+  const PostgresOptions options_;
+  const std::string channel_;
+  const std::string sender_;
+  std::mutex write_mutex_;
+  std::unique_ptr<pg::Connection> write_connection_;
+  pg::Writer writer_;
+  pg::Reader reader_;
+  pg::PostgresCatalog catalog_;
+  std::mutex watch_mutex_;
+  std::unique_ptr<pg::Listener> listener_;
+};
+
+Result<void> check(const PostgresOptions& options) {
+  if (options.name_space.empty() || options.name_space.size() > replay::kNameBytesMax) {
+    return make_error(ErrorCode::kInvalidArgument, "the namespace is empty or too long");
+  }
+  if (options.payload_bytes_max > kPostgresPayloadBytesLimit) {
+    return make_error(ErrorCode::kInvalidArgument, "the limit for payloads is at most " +
+                                                       std::to_string(kPostgresPayloadBytesLimit) +
+                                                       " bytes");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options) {
+  PAWL_TRY(check(options));
+  PAWL_TRY_ASSIGN(std::unique_ptr<pg::Connection> writing, pg::Connection::open(options));
+  PAWL_TRY(pg::migrate(*writing));
+  PAWL_TRY_ASSIGN(const std::int64_t ns, pg::find_or_add_namespace(*writing, options.name_space));
+  PAWL_TRY_ASSIGN(std::unique_ptr<pg::Connection> reading, pg::Connection::open(options));
+  return std::unique_ptr<Store>(
+      std::make_unique<PostgresStore>(options, ns, std::move(writing), std::move(reading)));
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,312 @@
+#include "store/postgres/prefetch.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "store/postgres/records.h"
+
+namespace pawl::store::pg {
+
+namespace {
+
+// Runs that are named by key, by the newest of an id, or by a task.
+#define PAWL_PG_NAMED                                                                          \
+  "SELECT unnest($2::int8[]) AS key UNION SELECT t.run FROM {schema}.pawl_task AS t WHERE "    \
+  "t.ns = $1 AND t.key = ANY($3::int8[]) UNION SELECT n.key FROM unnest($4::text[]) AS i(id) " \
+  "CROSS JOIN LATERAL (SELECT x.key FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND x.id = "   \
+  "i.id ORDER BY x.number DESC LIMIT 1) AS n"
+constexpr Statement kLockRuns{
+    "lock_named_runs",
+    "SELECT " PAWL_PG_RUN_COLUMNS("r.") " FROM (" PAWL_PG_NAMED
+                                        ") AS k JOIN {schema}.pawl_run AS r ON r.ns = $1 AND r.key "
+                                        "= k.key ORDER BY r.key FOR NO KEY "
+                                        "UPDATE OF r"};
+// After the locks, in a snapshot of its own.
+constexpr Statement kFindNewest{
+    "find_newest_keys",
+    "SELECT i.id, n.key FROM unnest($2::text[]) AS i(id) LEFT JOIN LATERAL (SELECT x.key FROM "
+    "{schema}.pawl_run AS x WHERE x.ns = $1 AND x.id = i.id ORDER BY x.number DESC LIMIT 1) AS n "
+    "ON "
+    "true"};
+constexpr Statement kLockChildren{
+    "lock_children_of", "SELECT " PAWL_PG_RUN_COLUMNS("r.")
+    " FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.parent = ANY($2::int8[]) AND r.status IN "
+    "(1, 2, 3, 8) ORDER BY r.key FOR NO KEY UPDATE"};
+constexpr Statement kLockTasks{
+    "lock_tasks",
+    "SELECT key, run, state, attempt, owner, cancelled FROM {schema}.pawl_task WHERE ns = $1 AND "
+    "key = ANY($2::int8[]) ORDER BY key FOR UPDATE"};
+constexpr Statement kHoldWorkers{
+    "hold_workers",
+    "SELECT key FROM {schema}.pawl_worker WHERE ns = $1 AND key = ANY($2::int8[]) ORDER BY key FOR "
+    "KEY SHARE"};
+constexpr Statement kReadDue{
+    "read_due_of_named",
+    "SELECT " PAWL_PG_ARRIVAL_COLUMNS("i.") " FROM (" PAWL_PG_NAMED
+                                            ") AS k JOIN {schema}.pawl_inbox AS i ON i.ns = $1 AND "
+                                            "i.run = k.key WHERE NOT i.kept AND i.due "
+                                            "<= $5 ORDER BY i.key"};
+constexpr Statement kDrawKeys{
+    "draw_arrival_keys_now",
+    "SELECT nextval('{schema}.pawl_arrival_key') FROM generate_series(1, $1::int8)"};
+
+struct Named {
+  std::set<RunKey> runs;
+  std::set<TaskKey> tasks;
+  std::set<std::string_view> ids;
+
+  bool empty() const { return runs.empty() && tasks.empty() && ids.empty(); }
+};
+
+Int8Array array_of(const std::set<std::int64_t>& values) {
+  Int8Array array;
+  for (const std::int64_t value : values) {
+    array.add(value);
+  }
+  return array;
+}
+
+TextArray array_of(const std::set<std::string_view>& values) {
+  TextArray array;
+  for (const std::string_view value : values) {
+    array.add(value);
+  }
+  return array;
+}
+
+class Plan {
+ public:
+  explicit Plan(const RunSet& runs) : runs_(runs) {}
+
+  void add(const StartRun& op) {
+    locked_.ids.insert(op.run.id);
+    worker(op.owner);
+    arrivals_ += op.signal.has_value() ? 1 : 0;
+  }
+  void add(const Claim& op) {
+    locked_.runs.insert(op.run);
+    worker(op.worker);
+    claimed(op.now_ms).runs.insert(op.run);
+  }
+  void add(const ClaimDue& op) { worker(op.worker); }
+  void add(const ClaimStuck& op) { worker(op.worker); }
+  void add(const TakeTasks& op) { worker(op.worker); }
+  void add(const Send& op) {
+    target(locked_, op);
+    ++arrivals_;
+    if (op.claim_for != 0) {
+      worker(op.claim_for);
+      target(claimed(op.now_ms), op);
+    }
+  }
+  void add(const ChangeTask& op) {
+    tasks_.insert(op.task);
+    if (op.next.has_value()) {
+      return;
+    }
+    locked_.tasks.insert(op.task);
+    ++arrivals_;
+    if (op.claim_for != 0) {
+      worker(op.claim_for);
+      claimed(op.now_ms).tasks.insert(op.task);
+    }
+  }
+  void add(const Terminate& op) {
+    target(locked_, op);
+    ++arrivals_;
+  }
+  void add(const Resume& op) { target(locked_, op); }
+  void add(const Pause& op) { target(locked_, op); }
+  void add(const Hurry& op) { target(locked_, op); }
+  void add(const DeleteRun& op) { locked_.runs.insert(op.run); }
+  void add(const CreateRun& op) { locked_.ids.insert(op.image.row.id); }
+  void add(const Heartbeat& /*op*/) {}
+  void add(const CommitTurn& turn) {
+    if (!runs_.is_known(turn.run) || turn.inside) {
+      locked_.runs.insert(turn.run);
+    }
+    for (const NewRun& child : turn.children) {
+      locked_.ids.insert(child.id);
+    }
+    for (const Outgoing& outgoing : turn.outgoing) {
+      locked_.ids.insert(outgoing.run_id);
+      ++arrivals_;
+    }
+    if (turn.ending.has_value() && is_closed(turn.ending->status)) {
+      add_ending(turn);
+    }
+  }
+
+  bool empty() const {
+    return locked_.empty() && tasks_.empty() && workers_.empty() && parents_.empty();
+  }
+
+  Result<void> run(const Sets& sets);
+
+ private:
+  void worker(WorkerKey worker) {
+    if (worker != 0) {
+      workers_.insert(worker);
+    }
+  }
+  template <class T>
+  static void target(Named& named, const T& op) {
+    if (op.run != 0) {
+      named.runs.insert(op.run);
+    } else {
+      named.ids.insert(op.run_id);
+    }
+  }
+  Named& claimed(std::int64_t now_ms) {
+    now_ms_ = now_ms;
+    return claimed_;
+  }
+  void add_ending(const CommitTurn& turn) {
+    if (const RunKey parent = runs_.parent_of_known(turn.run); parent != 0) {
+      locked_.runs.insert(parent);
+      ++arrivals_;
+    }
+    if (!runs_.is_known_childless(turn.run)) {
+      parents_.insert(turn.run);
+    }
+  }
+
+  const RunSet& runs_;
+  Named locked_;
+  Named claimed_;
+  std::int64_t now_ms_ = 0;
+  std::set<TaskKey> tasks_;
+  std::set<WorkerKey> workers_;
+  std::set<RunKey> parents_;   // Their children are needed.
+  std::int64_t arrivals_ = 0;  // As many will be put, or less.
+};
+
+Call& bind(Call& call, std::int64_t ns, const Int8Array& runs, const Int8Array& tasks,
+           const TextArray& ids) {
+  return call.integer(ns).array(runs).array(tasks).array(ids);
+}
+
+Result<void> Plan::run(const Sets& sets) {
+  Session& session = sets.session;
+  const Int8Array workers = array_of(workers_);
+  const Int8Array runs = array_of(locked_.runs);
+  const Int8Array run_tasks = array_of(locked_.tasks);
+  const TextArray ids = array_of(locked_.ids);
+  const Int8Array parents = array_of(parents_);
+  const Int8Array tasks = array_of(tasks_);
+  const Int8Array claimed_runs = array_of(claimed_.runs);
+  const Int8Array claimed_tasks = array_of(claimed_.tasks);
+  const TextArray claimed_ids = array_of(claimed_.ids);
+  const std::int64_t ns = session.ns();
+
+  const Call* const held =
+      workers_.empty() ? nullptr : &session.query(kHoldWorkers).integer(ns).array(workers);
+  const Call* const locked =
+      locked_.empty() ? nullptr : &bind(session.query(kLockRuns), ns, runs, run_tasks, ids);
+  const Call* const newest =
+      locked_.ids.empty() ? nullptr : &session.query(kFindNewest).integer(ns).array(ids);
+  const Call* const children =
+      parents_.empty() ? nullptr : &session.query(kLockChildren).integer(ns).array(parents);
+  const Call* const of_tasks =
+      tasks_.empty() ? nullptr : &session.query(kLockTasks).integer(ns).array(tasks);
+  const Call* const due = claimed_.empty() ? nullptr
+                                           : &bind(session.query(kReadDue), ns, claimed_runs,
+                                                   claimed_tasks, claimed_ids)
+                                                  .integer(now_ms_);
+  const Call* const keys = arrivals_ == 0 ? nullptr : &session.query(kDrawKeys).integer(arrivals_);
+  PAWL_TRY(session.run());
+
+  if (held != nullptr) {
+    for (const Row row : held->rows()) {
+      sets.workers.put_alive(row.as_integer(0));
+    }
+  }
+  std::set<RunKey> found;
+  if (locked != nullptr) {
+    for (const Row row : locked->rows()) {
+      found.insert(row.as_integer(0));
+      sets.runs.put(row);
+    }
+    for (const RunKey run : locked_.runs) {
+      if (!found.contains(run)) {
+        sets.runs.put_missing(run);
+      }
+    }
+  }
+  std::unordered_map<std::string, RunKey> newest_of;
+  if (newest != nullptr) {
+    for (const Row row : newest->rows()) {
+      // One that was not locked has recurred or was started meanwhile: it is looked for again.
+      if (row.is_null(1)) {
+        sets.runs.put_newest(row.as_bytes(0), std::nullopt);
+      } else if (found.contains(row.as_integer(1))) {
+        sets.runs.put_newest(row.as_bytes(0), row.as_integer(1));
+        newest_of[row.as_string(0)] = row.as_integer(1);
+      }
+    }
+  }
+  if (children != nullptr) {
+    std::unordered_map<RunKey, std::vector<RunKey>> of;
+    for (const Row row : children->rows()) {
+      const StoredRun child = read_run(row);
+      of[child.row.parent.run].push_back(child.row.key);
+      if (!found.contains(child.row.key)) {
+        sets.runs.put(row);
+      }
+    }
+    for (const RunKey parent : parents_) {
+      sets.runs.put_children(parent, std::move(of[parent]));
+    }
+  }
+  std::unordered_map<TaskKey, RunKey> run_of_task;
+  if (of_tasks != nullptr) {
+    for (const Row row : of_tasks->rows()) {
+      sets.tasks.put(row);
+      run_of_task[row.as_integer(0)] = row.as_integer(1);
+    }
+    for (const TaskKey task : tasks_) {
+      sets.tasks.put_missing(task);
+    }
+  }
+  if (due != nullptr) {
+    for (const RunKey run : claimed_.runs) {
+      sets.inboxes.put_loaded(run, now_ms_);
+    }
+    for (const TaskKey task : claimed_.tasks) {
+      if (const auto run = run_of_task.find(task); run != run_of_task.end()) {
+        sets.inboxes.put_loaded(run->second, now_ms_);
+      }
+    }
+    for (const std::string_view id : claimed_.ids) {
+      if (const auto run = newest_of.find(std::string(id)); run != newest_of.end()) {
+        sets.inboxes.put_loaded(run->second, now_ms_);
+      }
+    }
+    for (const Row row : due->rows()) {
+      sets.inboxes.put_due(row);
+    }
+  }
+  if (keys != nullptr) {
+    for (std::size_t i = keys->rows().size(); i-- > 0;) {  // The last is taken first.
+      sets.inboxes.put_key(keys->rows()[i].as_integer(0));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> prefetch(std::span<const Op> ops, const Sets& sets) {
+  Plan plan(sets.runs);
+  for (const Op& op : ops) {
+    std::visit([&](const auto& one) { plan.add(one); }, op);
+  }
+  return plan.empty() ? Result<void>() : plan.run(sets);
+}
+
+}  // namespace pawl::store::pg

@@ -1,0 +1,311 @@
+#include "store/postgres/session.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace pawl::store::pg {
+
+namespace {
+
+// A statement with as much as this is sent as it is: the next row begins another one.
+constexpr std::size_t kGroupBytesMax = std::size_t{16} << 20U;
+
+// Refused by dividing by zero: the only way to fail that needs no function on the server.
+constexpr Statement kCheckHeld{
+    "check_held",
+    "SELECT 1 / (CASE count(*) WHEN $6::int8 THEN 1 ELSE 0 END) FROM ("
+    "SELECT 1 FROM {schema}.pawl_run AS r JOIN unnest($2::int8[], $3::int8[], $4::int8[], "
+    "$5::bool[]) AS a(key, owner, epoch, paused) ON r.key = a.key WHERE r.ns = $1 AND r.owner = "
+    "a.owner AND r.epoch = a.epoch AND r.paused = a.paused ORDER BY r.key FOR NO KEY UPDATE OF r) "
+    "AS held"};
+
+struct Kind {
+  Statement statement;
+  std::string_view columns;
+  bool once = false;  // At most one row of a run: a second one needs another statement.
+};
+
+#define PAWL_PG_ENTRY_FIELDS                                                              \
+  "seq, kind, time, version, location, id, name, child_kind, removed, step_key, source, " \
+  "checked, number, digest, extra, checkpoint, payload"
+
+constexpr std::array<Kind, kWriteKinds> kKinds = {{
+    {{"insert_run",
+      "INSERT INTO {schema}.pawl_run(ns, key, owner, epoch, status, goal, wake, number, chain, "
+      "created, changed, parent, parent_close, parent_command, uuid, id, kind, definition, "
+      "approved, waiting_for, paused) SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], "
+      "$4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], "
+      "$11::int8[], $12::int8[], $13::int8[], $14::text[], $15::uuid[], $16::text[], $17::text[], "
+      "$18::text[], $19::bool[], $20::text[], $21::bool[])"},
+     "iiiiiiiiiiiitutttoto"},
+    {{"insert_input",
+      "INSERT INTO {schema}.pawl_input(ns, run, input) SELECT $1::int8, * FROM unnest($2::int8[], "
+      "$3::bytea[])"},
+     "ib"},
+    {{"insert_tag",
+      "INSERT INTO {schema}.pawl_tag(ns, run, name, value, created) SELECT $1::int8, * FROM "
+      "unnest($2::int8[], $3::text[], $4::text[], $5::int8[]) ON CONFLICT DO NOTHING"},
+     "itti"},
+    {{"append_entry",
+      "INSERT INTO {schema}.pawl_log(ns, run, " PAWL_PG_ENTRY_FIELDS
+      ") SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], "
+      "$6::int8[], "
+      "$7::text[], $8::text[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::text[], "
+      "$14::int8[], $15::int8[], $16::int8[], $17::bytea[], $18::bytea[], $19::bytea[])"},
+     "iiiiittttittiiibbb"},
+    {{"keep_state",
+      "INSERT INTO {schema}.pawl_kept_state(ns, run, seq, name, value) SELECT $1::int8, * FROM "
+      "unnest($2::int8[], $3::int8[], $4::text[], $5::bytea[]) ON CONFLICT (ns, run, seq, name) DO "
+      "UPDATE SET value = excluded.value"},
+     "iitb"},
+    {{"consume_arrival",
+      "DELETE FROM {schema}.pawl_inbox AS i USING unnest($2::int8[], $3::int8[]) AS a(run, key) "
+      "WHERE i.ns = $1 AND i.run = a.run AND i.key = a.key"},
+     "ii"},
+    {{"keep_arrival",
+      "UPDATE {schema}.pawl_inbox AS i SET kept = true, news = NULL FROM unnest($2::int8[], "
+      "$3::int8[]) AS a(run, key) WHERE i.ns = $1 AND i.run = a.run AND i.key = a.key"},
+     "ii"},
+    {{"withdraw_by_id",
+      "DELETE FROM {schema}.pawl_inbox AS i USING unnest($2::int8[], $3::int8[], $4::text[]) AS "
+      "a(run, kind, id) WHERE i.ns = $1 AND i.run = a.run AND i.kind = a.kind AND i.id IS NOT "
+      "DISTINCT FROM a.id"},
+     "iit"},
+    {{"withdraw_by_location",
+      "DELETE FROM {schema}.pawl_inbox AS i USING unnest($2::int8[], $3::int8[], $4::text[]) AS "
+      "a(run, kind, location) WHERE i.ns = $1 AND i.run = a.run AND i.kind = a.kind AND i.location "
+      "IS NOT DISTINCT FROM a.location"},
+     "iit"},
+    {{"put_arrival",
+      "INSERT INTO {schema}.pawl_inbox(ns, run, key, kept, news, kind, due, id, location, name, "
+      "number, extra, payload) SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::bool[], "
+      "$5::int8[], $6::int8[], $7::int8[], $8::text[], $9::text[], $10::text[], $11::int8[], "
+      "$12::bytea[], $13::bytea[])"},
+     "iioiiitttibb"},
+    {{"add_task",
+      "INSERT INTO {schema}.pawl_task(ns, key, attempt, state, run, priority, due, deadline, "
+      "wait_ms, attempt_ms, heartbeat_ms, created, id, queue, type, options, input) SELECT "
+      "$1::int8, "
+      "nextval('{schema}.pawl_task_key'), 0, 0, * FROM unnest($2::int8[], $3::int8[], $4::int8[], "
+      "$5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::text[], $11::text[], "
+      "$12::text[], $13::bytea[], $14::bytea[]) ON CONFLICT (ns, run, id) DO NOTHING"},
+     "iiiiiiiitttbb"},
+    {{"add_task_as_is",
+      "INSERT INTO {schema}.pawl_task(ns, key, run, state, priority, attempt, due, deadline, "
+      "wait_ms, attempt_ms, heartbeat_ms, created, started, cancelled, id, queue, type, options, "
+      "last_error, details, input) SELECT $1::int8, nextval('{schema}.pawl_task_key'), * FROM "
+      "unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], "
+      "$9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::bool[], $14::text[], $15::text[], "
+      "$16::text[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[]) ON CONFLICT (ns, run, "
+      "id) DO NOTHING"},
+     "iiiiiiiiiiiotttbbbb"},
+    {{"change_task",
+      "UPDATE {schema}.pawl_task AS t SET state = a.state, owner = a.owner, due = a.due, details = "
+      "coalesce(a.details, t.details), last_error = coalesce(a.last_error, t.last_error) FROM "
+      "unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::bytea[], "
+      "$8::bytea[]) AS a(run, key, state, owner, due, details, last_error) WHERE t.ns = $1 AND "
+      "t.key = a.key AND t.run = a.run"},
+     "iiiiibb",
+     true},
+    {{"remove_task",
+      "DELETE FROM {schema}.pawl_task AS t USING unnest($2::int8[], $3::int8[]) AS a(run, key) "
+      "WHERE t.ns = $1 AND t.key = a.key AND t.run = a.run"},
+     "ii"},
+    {{"open_promise",
+      "INSERT INTO {schema}.pawl_promise(ns, run, name, resolved) SELECT $1::int8, run, name, "
+      "false FROM "
+      "unnest($2::int8[], $3::text[]) AS a(run, name) ON CONFLICT DO NOTHING"},
+     "it"},
+    {{"resolve_promise",
+      "UPDATE {schema}.pawl_promise AS p SET resolved = true FROM unnest($2::int8[], $3::text[]) "
+      "AS a(run, name) WHERE p.ns = $1 AND p.run = a.run AND p.name = a.name"},
+     "it"},
+    {{"add_dedupe",
+      "INSERT INTO {schema}.pawl_dedupe(ns, chain, id) SELECT $1::int8, * FROM unnest($2::int8[], "
+      "$3::text[]) ON CONFLICT DO NOTHING"},
+     "it"},
+    {{"add_compensation",
+      "INSERT INTO {schema}.pawl_compensation(ns, run, position, state, attempt, due, name, "
+      "outcome, input) SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], "
+      "$5::int8[], "
+      "$6::int8[], $7::text[], $8::bytea[], $9::bytea[]) ON CONFLICT (ns, run, position) DO UPDATE "
+      "SET state = excluded.state, attempt = excluded.attempt, due = excluded.due, name = "
+      "excluded.name, outcome = excluded.outcome, input = excluded.input"},
+     "iiiiitbb"},
+    {{"change_compensation",
+      "UPDATE {schema}.pawl_compensation AS c SET state = a.state, attempt = a.attempt, due = "
+      "a.due, outcome = a.outcome FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], "
+      "$6::int8[], $7::bytea[]) AS a(run, position, state, attempt, due, outcome) WHERE c.ns = $1 "
+      "AND c.run = a.run AND c.position = a.position"},
+     "iiiiib",
+     true},
+    {{"set_reason",
+      "INSERT INTO {schema}.pawl_reason(ns, run, reason, blocked_by, needs) SELECT $1::int8, * "
+      "FROM "
+      "unnest($2::int8[], $3::bytea[], $4::text[], $5::text[]) ON CONFLICT (ns, run) DO UPDATE SET "
+      "reason = excluded.reason, blocked_by = excluded.blocked_by, needs = excluded.needs"},
+     "ibtt",
+     true},
+    {{"remove_reason", "DELETE FROM {schema}.pawl_reason WHERE ns = $1 AND run = ANY($2::int8[])"},
+     "i"},
+    {{"remove_tasks", "DELETE FROM {schema}.pawl_task WHERE ns = $1 AND run = ANY($2::int8[])"},
+     "i"},
+    {{"remove_promises",
+      "DELETE FROM {schema}.pawl_promise WHERE ns = $1 AND run = ANY($2::int8[])"},
+     "i"},
+    {{"remove_inbox", "DELETE FROM {schema}.pawl_inbox WHERE ns = $1 AND run = ANY($2::int8[])"},
+     "i"},
+    {{"remove_dedupes",
+      "DELETE FROM {schema}.pawl_dedupe WHERE ns = $1 AND chain = ANY($2::int8[])"},
+     "i"},
+    {{"update_run",
+      "UPDATE {schema}.pawl_run AS r SET owner = a.owner, epoch = a.epoch, status = a.status, goal "
+      "= a.goal, wake = a.wake, changed = a.changed, definition = a.definition, approved = "
+      "a.approved, waiting_for = a.waiting_for, paused = a.paused FROM unnest($2::int8[], "
+      "$3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::text[], "
+      "$10::bool[], $11::text[], $12::bool[]) AS a(key, owner, epoch, status, goal, wake, changed, "
+      "definition, approved, waiting_for, paused) WHERE r.ns = $1 AND r.key = a.key"},
+     "iiiiiiitoto"},
+    // A run is not given back if something is due that whoever gives it back does not know of.
+    {{"release_run",
+      "UPDATE {schema}.pawl_run AS r SET owner = NULL, changed = CASE r.status WHEN a.status THEN "
+      "r.changed ELSE a.now END, approved = r.approved AND a.status <> 8, status = a.status, "
+      "waiting_for = a.waiting_for, wake = CASE WHEN a.heeds THEN least(a.wake, a.first_due) ELSE "
+      "a.wake END FROM (SELECT key, status, waiting_for, wake, heeds, now, (SELECT min(due) FROM "
+      "{schema}.pawl_inbox AS i WHERE i.ns = $1 AND i.run = key AND NOT i.kept) AS first_due FROM "
+      "unnest($2::int8[], $3::int8[], $4::text[], $5::int8[], $6::bool[], $7::int8[]) AS b(key, "
+      "status, waiting_for, wake, heeds, now)) AS a WHERE r.ns = $1 AND r.key = a.key AND (NOT "
+      "a.heeds OR a.first_due IS NULL OR a.first_due > a.now) RETURNING r.key, r.wake"},
+     "iitioi"},
+}};
+
+}  // namespace
+
+void Session::begin() {
+  PAWL_CHECK(!is_begun_ && batch_ == nullptr);
+  finished_.reset();
+  for (std::optional<Bulk>& bulk : group_) {
+    bulk.reset();
+  }
+  last_of_run_.clear();
+  assumed_.reset();
+  sent_.clear();
+  released_.clear();
+  sqlstate_.clear();
+}
+
+Batch& Session::batch() {
+  if (batch_ == nullptr) {
+    batch_ = std::make_unique<Batch>(connection_);
+    if (!is_begun_) {
+      batch_->begin();
+      is_begun_ = true;
+    }
+  }
+  return *batch_;
+}
+
+Bulk& Session::write(Write kind, RunKey run) {
+  const Kind& of = kKinds[static_cast<std::size_t>(kind)];
+  if (!is_collecting_) {
+    const auto last = last_of_run_.find(run);
+    const bool is_out_of_order =
+        last != last_of_run_.end() && (last->second > kind || (of.once && last->second == kind));
+    const std::optional<Bulk>& before = group_[static_cast<std::size_t>(kind)];
+    if (is_out_of_order || (before.has_value() && before->bytes() > kGroupBytesMax)) {
+      close_group();
+    }
+    last_of_run_[run] = kind;
+  }
+  std::optional<Bulk>& bulk = group_[static_cast<std::size_t>(kind)];
+  if (!bulk.has_value()) {
+    bulk.emplace(of.statement, of.columns);
+  }
+  return bulk->row();
+}
+
+void Session::assume(RunKey run, WorkerKey owner, std::int64_t epoch, bool is_paused) {
+  if (!assumed_.has_value()) {
+    assumed_.emplace(kCheckHeld, "iiio");
+  }
+  assumed_->row().integer(run).integer(owner).integer(epoch).boolean(is_paused);
+}
+
+void Session::close_group() {
+  if (collect_) {
+    is_collecting_ = true;
+    collect_();
+    is_collecting_ = false;
+  }
+  if (assumed_.has_value()) {
+    sent_.push_back(*std::move(assumed_));
+    assumed_.reset();
+    sent_.back().send(batch(), ns_).integer(static_cast<std::int64_t>(sent_.back().rows()));
+  }
+  for (std::size_t kind = 0; kind < kWriteKinds; ++kind) {
+    std::optional<Bulk>& bulk = group_[kind];
+    if (!bulk.has_value()) {
+      continue;
+    }
+    sent_.push_back(*std::move(bulk));
+    bulk.reset();
+    Call& call = sent_.back().send(batch(), ns_);
+    if (kind == static_cast<std::size_t>(Write::kReleaseRun)) {
+      released_.push_back(&call);
+    }
+  }
+  last_of_run_.clear();
+}
+
+Call& Session::query(const Statement& statement) {
+  close_group();
+  return batch().add(statement);
+}
+
+Result<void> Session::run() {
+  close_group();
+  if (batch_ == nullptr) {
+    return {};
+  }
+  const Result<void> done = batch_->run();
+  sqlstate_ = batch_->sqlstate();
+  finished_ = std::move(batch_);
+  if (!done.has_value()) {
+    is_begun_ = false;  // Whatever the error: no transaction is open.
+    released_.clear();
+    return done;
+  }
+  for (const Call* const call : released_) {
+    read_released_(call->rows());
+  }
+  released_.clear();
+  sent_.clear();
+  return {};
+}
+
+Result<void> Session::commit(std::string_view channel, std::string_view sender) {
+  close_group();
+  if (!is_begun_) {
+    return {};
+  }
+  if (!channel.empty()) {
+    batch().notify(channel, sender);
+  }
+  batch().commit();
+  const Result<void> done = run();
+  is_begun_ = false;
+  return done;
+}
+
+void Session::roll_back() {
+  batch_.reset();
+  if (is_begun_) {
+    connection_.rollback();
+    is_begun_ = false;
+  }
+}
+
+bool Session::is_refuted() const { return sqlstate_ == "22012" || sqlstate_ == "23505"; }
+
+}  // namespace pawl::store::pg

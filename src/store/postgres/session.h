@@ -1,0 +1,119 @@
+// Session: a transaction whose writes are gathered and sent together, at the latest with COMMIT.
+//
+// Writes of one kind become one statement for many rows (Bulk). Kinds are sent in the order of
+// Write; a write to a run that has one of a later kind before it begins a new group, so that the
+// order of writes to one run is kept. Whoever needs an answer calls query() and run(): everything
+// before it is sent first, so that the answer counts it in.
+//
+// Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "store/postgres/batch.h"
+#include "store/postgres/bulk.h"
+#include "store/postgres/connection.h"
+#include "store/rows.h"
+
+namespace pawl::store::pg {
+
+// In the order in which they are sent.
+enum class Write : std::uint8_t {
+  kInsertRun,
+  kInsertInput,
+  kInsertTag,
+  kAppendEntry,
+  kKeepState,
+  kConsumeArrival,
+  kKeepArrival,
+  kWithdrawById,
+  kWithdrawByLocation,
+  kPutArrival,
+  kAddTask,
+  kAddTaskAsIs,
+  kChangeTask,
+  kRemoveTask,
+  kOpenPromise,
+  kResolvePromise,
+  kAddDedupe,
+  kAddCompensation,
+  kChangeCompensation,
+  kSetReason,
+  kRemoveReason,
+  kRemoveTasks,
+  kRemovePromises,
+  kRemoveInbox,
+  kRemoveDedupes,
+  kUpdateRun,
+  kReleaseRun,
+};
+inline constexpr std::size_t kWriteKinds = static_cast<std::size_t>(Write::kReleaseRun) + 1;
+
+class Session {
+ public:
+  Session(Connection& connection, std::int64_t ns) : connection_(connection), ns_(ns) {}
+
+  Connection& connection() { return connection_; }
+  std::int64_t ns() const { return ns_; }
+
+  // A new transaction; it reaches the server with what is sent first.
+  void begin();
+  // What is put here is sent before the transaction's next statement: whoever else holds what it
+  // locks has committed by then.
+  Bulk& write(Write kind, RunKey run);
+  // The first statement that is sent makes sure that the run is (still) held like this, and locks
+  // it. If not: an error, and is_refuted().
+  void assume(RunKey run, WorkerKey owner, std::int64_t epoch, bool is_paused);
+
+  // To be bound, then run(). What is bound is borrowed until then.
+  Call& query(const Statement& statement);
+  // Sends what there is. Rows of queries are valid until the next run().
+  Result<void> run();
+  // An empty transaction costs nothing. `channel` not empty: listeners are told.
+  Result<void> commit(std::string_view channel, std::string_view sender);
+  void roll_back();
+
+  // Of the last run(): it failed because of what was assumed, or because of a row that is there
+  // already.
+  bool is_refuted() const;
+
+  // Called before writes are sent, to add those that were waiting; and with the rows that
+  // kReleaseRun gives.
+  void set_collector(std::function<void()> collect) { collect_ = std::move(collect); }
+  void set_release_reader(std::function<void(const Rows&)> read) {
+    read_released_ = std::move(read);
+  }
+
+ private:
+  void close_group();
+  Batch& batch();
+
+  Connection& connection_;
+  std::int64_t ns_;
+  std::function<void()> collect_;
+  std::function<void(const Rows&)> read_released_;
+
+  bool is_begun_ = false;  // BEGIN is in a batch.
+  std::unique_ptr<Batch> batch_;
+  std::unique_ptr<Batch> finished_;
+  std::array<std::optional<Bulk>, kWriteKinds> group_;
+  bool is_collecting_ = false;
+  std::unordered_map<RunKey, Write> last_of_run_;  // In this group.
+  std::optional<Bulk> assumed_;
+  std::deque<Bulk> sent_;  // Borrowed by batch_.
+  std::vector<const Call*> released_;
+  std::string sqlstate_;
+};
+
+}  // namespace pawl::store::pg

@@ -1,0 +1,169 @@
+#include "store/postgres/writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <libpq-fe.h>
+
+#include "store/operations/size_check.h"
+#include "store/postgres/connection_impl.h"
+#include "store/postgres/prefetch.h"
+
+namespace pawl::store::pg {
+
+namespace {
+
+// How often something that others change at the same moment is tried again before that is said.
+constexpr int kAttemptsMax = 5;
+
+constexpr Statement kSavepoint{"savepoint", "SAVEPOINT pawl_turn"};
+constexpr Statement kUndo{"undo", "ROLLBACK TO SAVEPOINT pawl_turn"};
+constexpr Statement kKeep{"keep", "RELEASE SAVEPOINT pawl_turn"};
+
+}  // namespace
+
+Writer::Writer(Connection& connection, std::int64_t ns, std::string channel, std::string sender)
+    : connection_(connection),
+      channel_(std::move(channel)),
+      sender_(std::move(sender)),
+      session_(connection, ns),
+      runs_(session_),
+      logs_(session_),
+      inboxes_(session_, runs_, own_workers_),
+      tasks_(session_),
+      promises_(session_),
+      dedupes_(session_),
+      compensations_(session_),
+      workers_(session_),
+      operations_(
+          {*this, runs_, logs_, inboxes_, tasks_, promises_, dedupes_, compensations_, workers_},
+          connection.options().payload_bytes_max) {}
+
+Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
+                             std::span<const Op> ops, bool trusts) {
+  PAWL_TRY(connection_.ensure());
+  session_.begin();
+  runs_.begin(trusts);
+  logs_.begin(!trusts);
+  inboxes_.begin();
+  tasks_.begin();
+  promises_.begin();
+  workers_.begin();
+  operations_.begin();
+  operations_.expect_no_concern();
+  Result<void> done = prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_});
+  if (done.has_value()) {
+    done = what_to_do();
+  }
+  if (done.has_value()) {
+    done = session_.commit(operations_.concerns_others() ? channel_ : std::string_view(), sender_);
+  }
+  if (!done.has_value()) {
+    session_.roll_back();
+    runs_.forget_known();
+    return done;
+  }
+  runs_.committed(own_workers_);
+  return {};
+}
+
+Result<void> Writer::transact(const std::function<Result<void>()>& what_to_do,
+                              std::span<const Op> ops) {
+  Result<void> done = attempt(what_to_do, ops, true);
+  for (int i = 1; i < kAttemptsMax && !done.has_value() && session_.is_refuted(); ++i) {
+    done = attempt(what_to_do, ops, false);
+  }
+  return done;
+}
+
+Result<void> Writer::apply(std::span<Op> ops) {
+  PAWL_TRY(check_sizes(ops, connection_.options().payload_bytes_max));
+  return transact([&] { return operations_.apply(ops); }, ops);
+}
+
+Result<WorkerKey> Writer::add_worker(const WorkerInfo& info) {
+  WorkerKey worker = 0;
+  PAWL_TRY(transact([&]() -> Result<void> {
+    PAWL_TRY_ASSIGN(worker, operations_.add_worker(info, [](WorkerKey) { return false; }));
+    return {};
+  }));
+  own_workers_.insert(worker);
+  operations_.own(worker);
+  return worker;
+}
+
+Result<void> Writer::remove_worker(WorkerKey worker, std::int64_t now_ms) {
+  const auto is_it = [&](const WorkerLease& row) { return row.key == worker; };
+  PAWL_TRY(transact([&] { return operations_.remove_workers(is_it, now_ms); }));
+  own_workers_.erase(worker);
+  operations_.disown(worker);
+  return {};
+}
+
+Result<std::int64_t> Writer::free_expired(WorkerKey self, std::int64_t now_ms) {
+  std::int64_t next_look = kNever;
+  const auto is_dead = [&](const WorkerLease& worker) {
+    return worker.key != self && worker.expires_ms <= now_ms;
+  };
+  PAWL_TRY(transact([&]() -> Result<void> {
+    next_look = kNever;
+    PAWL_TRY(operations_.remove_workers(is_dead, now_ms));
+    PAWL_TRY_ASSIGN(const std::vector<WorkerLease> left, workers_.read());
+    for (const WorkerLease& worker : left) {
+      if (worker.key != self) {
+        next_look = std::min(next_look, worker.expires_ms);
+      }
+    }
+    return {};
+  }));
+  return next_look;
+}
+
+// Deleting nothing costs no round trip.
+Result<bool> Writer::has_rests(RunKey /*run*/, RunKey /*chain*/) { return true; }
+
+Result<void> Writer::expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) {
+  return inboxes_.load(runs, now_ms);
+}
+
+Result<void> Writer::begin_part() {
+  session_.query(kSavepoint);
+  return session_.run();
+}
+
+Result<void> Writer::undo_part() {
+  session_.query(kUndo);
+  session_.query(kKeep);
+  PAWL_TRY(session_.run());
+  runs_.clear();
+  inboxes_.begin();
+  tasks_.begin();
+  promises_.begin();
+  return {};
+}
+
+Result<void> Writer::keep_part() {
+  session_.query(kKeep);
+  return {};
+}
+
+Result<Result<void>> Writer::call(const Inside& function) {
+  pg_conn* const native = connection_.impl().native;
+  Result<void> done = function(native);
+  const PGTransactionStatusType status = PQtransactionStatus(native);
+  if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR) {
+    if (done.has_value() && status == PQTRANS_INERROR) {
+      return Result<void>(make_error(ErrorCode::kInvalidState,
+                                     "a statement has failed in the transaction and was ignored"));
+    }
+    return done;
+  }
+  return make_error(
+      done.has_value() && status == PQTRANS_IDLE ? ErrorCode::kInvalidState : ErrorCode::kStoreIo,
+      "the transaction was ended by a function that ran in it, or the connection was lost; what "
+      "was "
+      "committed has to be looked up" +
+          (done.has_value() ? "" : ": " + done.error().message));
+}
+
+}  // namespace pawl::store::pg

@@ -1,0 +1,69 @@
+// Writer: the transactions of a PostgreSQL store. Every public call is one, tried again by itself
+// if it turns out to stand on something that others have changed. When it returns an error, nothing
+// has changed, unless that is kUnknownOutcome. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/operations/operations.h"
+#include "store/postgres/inbox_set.h"
+#include "store/postgres/log_set.h"
+#include "store/postgres/run_set.h"
+#include "store/postgres/session.h"
+#include "store/postgres/side_sets.h"
+#include "store/postgres/task_set.h"
+#include "store/store.h"
+
+namespace pawl::store::pg {
+
+class Writer : private Transaction {
+ public:
+  // Other stores are told on `channel`, by `sender`.
+  Writer(Connection& connection, std::int64_t ns, std::string channel, std::string sender);
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  Result<void> apply(std::span<Op> ops);
+  Result<WorkerKey> add_worker(const WorkerInfo& info);
+  Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms);
+  // As Store::free_expired().
+  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms);
+
+ private:
+  Result<void> transact(const std::function<Result<void>()>& what_to_do,
+                        std::span<const Op> ops = {});
+  // `trusts`: what this store holds is taken as known, and entries as new.
+  Result<void> attempt(const std::function<Result<void>()>& what_to_do, std::span<const Op> ops,
+                       bool trusts);
+
+  Result<bool> has_rests(RunKey run, RunKey chain) override;
+  Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) override;
+  Result<void> begin_part() override;
+  Result<void> undo_part() override;
+  Result<void> keep_part() override;
+  Result<Result<void>> call(const Inside& function) override;
+
+  Connection& connection_;
+  std::string channel_;
+  std::string sender_;
+  std::set<WorkerKey> own_workers_;
+  Session session_;
+  RunSet runs_;
+  LogSet logs_;
+  InboxSet inboxes_;
+  TaskSet tasks_;
+  PromiseSet promises_;
+  DedupeSet dedupes_;
+  CompensationSet compensations_;
+  WorkerSet workers_;
+  Operations operations_;
+};
+
+}  // namespace pawl::store::pg
