@@ -69,6 +69,11 @@ class Deploys : public testing::Test {
     EXPECT_EQ(row.status, RunStatus::kBlocked);
     return row;
   }
+  void damage_log() {
+    const auto connection = store::Connection::open({disk_.path(), "", 0, store::Access::kWrite});
+    PAWL_CHECK(connection.has_value());
+    PAWL_CHECK((*connection)->execute("UPDATE pawl_log SET location = 'nonsense'").has_value());
+  }
 
   Disk disk_;
   std::shared_ptr<SimEnvironment> env_ = sim();
@@ -132,11 +137,7 @@ TEST_F(Deploys, APersonMayLetARefusedRunGoOn) {
 
 TEST_F(Deploys, DoNotHelpADamagedLog) {
   start_under(good("1"));
-  {
-    const auto connection = store::Connection::open({disk_.path(), "", 0, store::Access::kWrite});
-    PAWL_CHECK(connection.has_value());
-    PAWL_CHECK((*connection)->execute("UPDATE pawl_log SET location = 'nonsense'").has_value());
-  }
+  damage_log();
   const store::RunRow row = block_under(good("1"));
   EXPECT_EQ(deploy(good("2")).epoch, row.epoch);
   EXPECT_EQ(deploy(good("")).epoch, row.epoch);
@@ -164,6 +165,132 @@ TEST_F(Deploys, MayHelpATurnThatCannotBeWritten) {
   const std::int64_t epoch = deploy(good("1")).epoch;
   EXPECT_EQ(deploy(good("1")).epoch, epoch);
   EXPECT_EQ(deploy(good("2")).status, RunStatus::kCompleted);
+}
+
+// --- What is told ---
+
+// Tells a test what an engine has said.
+class Told {
+ public:
+  EngineOptions options() const {
+    EngineOptions options;
+    options.on_error = [lines = lines_](const Error& error, std::string_view what) {
+      lines->push_back(std::string(what) + ": " + error.message);
+    };
+    return options;
+  }
+  const std::vector<std::string>& lines() const { return *lines_; }
+
+ private:
+  std::shared_ptr<std::vector<std::string>> lines_ = std::make_shared<std::vector<std::string>>();
+};
+
+constexpr const char* kBlockedLine =
+    "run 'r' of kind 'w' is blocked (see 'pawl why r'): Type mismatch at Timer(0): expected Timer, "
+    "got Operation 'a'. Nothing is lost: deploy code that fits, and it goes on; 'pawl check --with "
+    "PROGRAM' says beforehand whether a build does";
+
+TEST_F(Deploys, ARunThatIsBlockedIsToldOnce) {
+  start_under(good("1"));
+  const Told told;
+  Node node(disk_, env_, {bad("2")}, {}, told.options());
+  const auto ended = node.wait("r");
+  node.signal("r", "go");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kBlocked);
+  EXPECT_THAT(told.lines(), ElementsAre(kBlockedLine));
+  // The same engine, for the same reason.
+  const std::int64_t epoch = node.row("r").epoch;
+  node.resume("r");
+  node.wait("r");
+  env_->run_ready();
+  EXPECT_EQ(node.row("r").epoch, epoch + 1);
+  EXPECT_EQ(told.lines().size(), 1U);
+  EXPECT_FALSE(*ended);
+}
+
+TEST_F(Deploys, AnotherEngineTellsOfABlockedRunToo) {
+  start_under(good("1"));
+  block_under(bad("2"));
+  const Told told;
+  deploy(bad("3"), false, told.options());
+  EXPECT_THAT(told.lines(), ElementsAre(kBlockedLine));
+}
+
+TEST_F(Deploys, WhoWaitsForARunThatWasBlockedBeforeIsTold) {
+  start_under(good("1"));
+  const store::RunRow row = block_under(bad("2"));
+  // The code that blocked it does not try it again; a client has no code.
+  for (const std::vector<Definition>& code : {std::vector{bad("2")}, std::vector<Definition>()}) {
+    const Told told;
+    Node node(disk_, env_, code, {}, told.options());
+    node.wait("r");
+    env_->run_ready();
+    node.wait("r");
+    env_->run_ready();
+    EXPECT_THAT(told.lines(), ElementsAre(kBlockedLine));
+    EXPECT_EQ(node.row("r").epoch, row.epoch);
+  }
+}
+
+TEST_F(Deploys, AFixedOneHasNothingToTell) {
+  start_under(good("1"));
+  block_under(bad("2"));
+  const Told told;
+  Node node(disk_, env_, {good("3")}, {}, told.options());
+  const auto ended = node.wait("r");
+  env_->run_ready();
+  EXPECT_TRUE(*ended);
+  EXPECT_THAT(told.lines(), ElementsAre());
+}
+
+TEST_F(Deploys, ARunThatWentOnAndIsBlockedAgainIsToldAgain) {
+  const Told told;
+  Node node(disk_, env_,
+            {code("1", {plain_step(CommandKind::kSignal, "go"), run_step("a", yes),
+                        plain_step(CommandKind::kSignal, "go"), run_step("b", yes)})},
+            {}, told.options());
+  node.start("w", "r");
+  env_->run_ready();
+  bool is_full = true;
+  node.store->before_apply = [&is_full](std::span<store::Op> ops) -> Result<void> {
+    const bool any = std::any_of(ops.begin(), ops.end(), [](const store::Op& op) {
+      const auto* turn = std::get_if<store::CommitTurn>(&op);
+      return turn != nullptr && !turn->entries.empty();
+    });
+    return any && is_full ? make_error(ErrorCode::kLimitExceeded, "too large") : Result<void>();
+  };
+  const auto blocked_lines = [&] {
+    return std::ranges::count_if(told.lines(), [](const std::string& line) {
+      return line.find("is blocked") != std::string::npos;
+    });
+  };
+  node.signal("r", "go");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kBlocked);
+  EXPECT_EQ(blocked_lines(), 1);
+  is_full = false;
+  node.resume("r");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kWaiting);
+  is_full = true;
+  node.signal("r", "go");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kBlocked);
+  EXPECT_EQ(blocked_lines(), 2);
+}
+
+TEST_F(Deploys, ADamagedLogIsToldAsSuch) {
+  start_under(good("1"));
+  damage_log();
+  const Told told;
+  deploy(good("1"), true, told.options());
+  ASSERT_EQ(told.lines().size(), 1U);
+  EXPECT_THAT(told.lines()[0],
+              testing::AllOf(testing::StartsWith("run 'r' of kind 'w' is blocked (see 'pawl why "
+                                                 "r'): the stored log is damaged: "),
+                             testing::EndsWith(". No code can go on with it: restore a copy of the "
+                                               "store, or terminate the run")));
 }
 
 // --- Two at a time ---
