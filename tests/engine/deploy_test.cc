@@ -167,6 +167,101 @@ TEST_F(Deploys, MayHelpATurnThatCannotBeWritten) {
   EXPECT_EQ(deploy(good("2")).status, RunStatus::kCompleted);
 }
 
+// --- What a wrong one has done ---
+
+// Inserts a step, which is allowed, so that it is executed. What follows may disagree.
+class DeploysThatInsert : public Deploys {
+ protected:
+  Definition inserting(std::string fingerprint, bool is_right) {
+    ActivityBody body = [this](ActivityAttempt& attempt) -> ActivityOutcome {
+      keys_.push_back(attempt.key);
+      return {true, "1", {}};
+    };
+    return code(std::move(fingerprint),
+                {run_step("a", yes), run_step("check", std::move(body), {}, 2),
+                 is_right ? plain_step(CommandKind::kSignal, "go")
+                          : plain_step(CommandKind::kTimer, "", 1000),
+                 run_step("b", yes)});
+  }
+  std::vector<std::string> events() {
+    const auto store = disk_.open();
+    return Node::events_of(*store, "r");
+  }
+
+  std::vector<std::string> keys_;  // Of its executions.
+};
+
+TEST_F(DeploysThatInsert, ExecuteTheStepAgainAfterEachWrongOneUnderTheSameKey) {
+  start_under(good("1"));
+  block_under(inserting("2", false));
+  EXPECT_EQ(keys_.size(), 1U);
+  // A turn before has taken the signal; nothing of the one that disagrees is written.
+  EXPECT_THAT(events(), ElementsAre("OperationCompleted", "SignalAwaited", "SignalReceived"));
+  EXPECT_EQ(deploy(inserting("3", false)).status, RunStatus::kBlocked);
+  EXPECT_EQ(keys_.size(), 2U);
+  EXPECT_EQ(deploy(inserting("4", true)).status, RunStatus::kCompleted);
+  EXPECT_THAT(keys_, ElementsAre(keys_[0], keys_[0], keys_[0]));
+  EXPECT_EQ(deploy(inserting("5", true)).status, RunStatus::kCompleted);
+  EXPECT_EQ(keys_.size(), 3U);
+}
+
+// Were the step recorded, the code from before could not go on.
+TEST_F(DeploysThatInsert, CanBeRolledBack) {
+  start_under(good("1"));
+  block_under(inserting("2", false));
+  EXPECT_EQ(keys_.size(), 1U);
+  EXPECT_EQ(deploy(good("1")).status, RunStatus::kCompleted);
+}
+
+// A task is recorded before anybody can take it, so before the disagreement is seen.
+class DeploysThatInsertATask : public DeploysThatInsert {
+ protected:
+  static Definition inserting_task(std::string fingerprint, OnChange on_change) {
+    const Step task = [](RunHost& host) -> replay::FutureId {
+      replay::CommandRequest request;
+      request.kind = CommandKind::kTask;
+      request.name = "check";
+      request.version = 2;
+      request.extra = encode_task_options({});
+      const auto opened = host.machine().open(request);
+      return opened ? opened->future : 0;
+    };
+    return code(std::move(fingerprint),
+                {run_step("a", yes), task, plain_step(CommandKind::kSignal, "go")}, on_change);
+  }
+  void expect_task() {
+    EXPECT_THAT(events(), ElementsAre("OperationCompleted", "SignalAwaited", "TaskScheduled",
+                                      "SignalReceived"));
+  }
+};
+
+// The code from before meets a command that it does not know. Its fingerprint is still the one that
+// the run was started with, but that does not mean that it is not deterministic.
+TEST_F(DeploysThatInsertATask, AndAreRolledBackBlockTheRunAndDoNotFailIt) {
+  start_under(good("1"));
+  EXPECT_EQ(deploy(inserting_task("2", OnChange::kVerify), true).status, RunStatus::kWaiting);
+  expect_task();
+  EXPECT_EQ(deploy(good("1"), true).status, RunStatus::kBlocked);
+  // Code that fits goes on.
+  Definition fits = inserting_task("3", OnChange::kVerify);
+  Node node(disk_, env_, {fits}, {{"check", yes}});
+  env_->run_ready();
+  EXPECT_EQ(node.row("r").status, RunStatus::kCompleted);
+}
+
+TEST_F(DeploysThatInsertATask, AndWereAllowedByAPersonDoNotFailTheRunEither) {
+  start_under(good("1", OnChange::kRefuse));
+  block_under(inserting_task("2", OnChange::kRefuse));
+  {
+    Node node(disk_, env_, {inserting_task("2", OnChange::kRefuse)});
+    node.resume("r");
+    env_->run_ready();
+    EXPECT_EQ(node.row("r").status, RunStatus::kWaiting);
+  }
+  expect_task();
+  EXPECT_EQ(deploy(good("1", OnChange::kRefuse), true).status, RunStatus::kBlocked);
+}
+
 // --- What is told ---
 
 // Tells a test what an engine has said.
