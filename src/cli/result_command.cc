@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/find_run.h"
@@ -53,6 +54,7 @@ void add_result_command(Frame& frame) {
   command
       ->add_option("--timeout", arguments->timeout,
                    "The longest wait, e.g. 30s; 0s: do not wait (default: none)")
+      ->check(not_blank())
       ->type_name("DURATION");
   frame.add_store(command);
 }
