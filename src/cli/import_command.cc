@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/create_run.h"
 #include "cli/exit_codes.h"
@@ -24,12 +25,11 @@ struct Arguments {
 };
 
 Result<int> run(Console& console, const Arguments& arguments) {
-  PAWL_TRY_ASSIGN(const std::string text, read_file(arguments.file));
+  PAWL_TRY_ASSIGN(const std::string text, read_file(arguments.file, kRunFileBytesMax));
   Result<portable::RunDocument> document = portable::from_json(text);
   if (!document) {
     return make_error(document.error().code,
-                      (arguments.file == "-" ? "standard input" : "'" + arguments.file + "'") +
-                          ": " + document.error().message);
+                      file_title(arguments.file) + ": " + document.error().message);
   }
   if (!arguments.id.empty()) {
     document->image.row.id = arguments.id;
@@ -66,7 +66,9 @@ void add_import_command(Frame& frame) {
       command->add_option("file", arguments->file, "The file, or - for standard input");
   file->required()->type_name("FILE");
   frame.set_values(file, Values::kFiles);
-  command->add_option("--id", arguments->id, "Another id for it")->type_name("ID");
+  command->add_option("--id", arguments->id, "Another id for it")
+      ->check(not_blank())
+      ->type_name("ID");
   command->add_flag("--paused", arguments->is_paused, "It waits until it is unpaused");
   frame.add_store(command);
   frame.add_output(command);
