@@ -23,6 +23,12 @@ class Files(Beside):
     def exported(self, *arguments):
         return json.loads(self.done("export", *arguments))
 
+    def assert_same(self, copy, original, *fields):
+        """But for these fields, the run id, and ids that are made from it."""
+        for document in (copy, original):
+            document["log"] = [without(entry, "operationId") for entry in document["log"]]
+        self.assertEqual(without(copy, "runId", *fields), without(original, "runId", *fields))
+
     def test_a_copy_is_the_same_and_goes_on(self):
         self.start("order", "order-1", "waiting", "--tag", "customer=7")
         file = self.root / "order-1.json"
@@ -33,10 +39,13 @@ class Files(Beside):
         self.assertEqual(original["tags"], [{"name": "customer", "value": "7"}])
         self.assertEqual([entry["event"] for entry in original["log"]], ["OperationCompleted", "SignalAwaited"])
         self.assertEqual(json.loads(self.done("history", "order-1", "-o", "json")), original)
-        self.assertEqual(self.done("import", file, "--id", "copy-1", "--paused"), "imported copy-1, which is paused\n")
+        new_id = "it has a new run id, since the store has a run with that of the file\n"
+        self.assertEqual(self.done("import", file, "--id", "copy-1", "--paused"),
+                         "imported copy-1, which is paused\n" + new_id)
         copy = self.exported("copy-1")
         self.assertEqual(copy["paused"], True)
-        self.assertEqual(without(copy, "id", "paused"), without(original, "id"))
+        self.assertNotEqual(copy["runId"], original["runId"])
+        self.assert_same(copy, original, "id", "paused")
         self.done("unpause", "copy-1")
         self.done("signal", "copy-1", "pay", '{"cents": 5}')
         result = json.loads(self.done("result", "copy-1", "--timeout", "30s"))
@@ -44,11 +53,19 @@ class Files(Beside):
         # Payloads with blanks, and numbers with a point, in an ended one.
         ended = self.exported("copy-1")
         self.assertEqual(self.done("import", "-", "--id", "copy-2", stdin=json.dumps(ended)),
-                         "imported copy-2, which is completed\n")
-        self.assertEqual(without(self.exported("copy-2"), "id"), without(ended, "id"))
+                         "imported copy-2, which is completed\n" + new_id)
+        self.assert_same(self.exported("copy-2"), ended, "id")
         self.assertEqual(json.loads(self.done("result", "copy-2")), result)
-        self.assertEqual(json.loads(self.done("import", "-", "--id", "copy-3", "-o", "json",
-                                              stdin=json.dumps(ended)))["id"], "copy-3")
+        made = json.loads(self.done("import", "-", "--id", "copy-3", "-o", "json", stdin=json.dumps(ended)))
+        self.assertEqual((made["id"], made["hasNewRunId"]), ("copy-3", True))
+        ids = [each["runId"] for each in self.json("list", "-q", "id in (order-1, copy-1, copy-2, copy-3)")["runs"]]
+        self.assertEqual(len(set(ids)), 4)
+        # Of a task that is out, row and entry keep the same id.
+        self.start("retries", "out", "waiting")
+        self.done("import", "-", "--id", "out-copy", "--paused", stdin=self.done("export", "out"))
+        copy = self.exported("out-copy")
+        self.assertEqual(copy["tasks"][0]["id"], copy["log"][0]["taskExecutionId"])
+        self.assertNotEqual(copy["tasks"][0]["id"], self.exported("out")["tasks"][0]["id"])
 
     def test_from_store_to_store(self):
         path = self.root / "other.db"
