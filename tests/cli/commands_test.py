@@ -759,6 +759,24 @@ class Stores(unittest.TestCase):
         os.mkfifo(self.root / "pipe")
         self.refused(f"sqlite:{self.root}/pipe", "is no file; name the file of a database")
 
+    def test_who_waits_for_a_result_only_looks(self):
+        path = self.make()
+        run("start", "waits", "--id", "open", "--store", f"sqlite:{path}")
+        before = {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in self.root.iterdir()}
+        watched = self.root.stat().st_mtime_ns
+        code, _, err = run("result", "open", "--timeout", "1s", "--store", f"sqlite:{path}")
+        self.assertEqual(code, FAILURE)
+        self.assertIn("has not ended in time", err)
+        self.assertEqual({each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in self.root.iterdir()}, before)
+        self.assertEqual(self.root.stat().st_mtime_ns, watched, "files came and went")
+        with subprocess.Popen([PAWL, "result", "open", "--timeout", "30s", "--store", f"sqlite:{path}"],
+                              stdout=subprocess.PIPE, text=True, env=plain_environment()) as waiting:
+            with subprocess.Popen([HOST, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as host:
+                self.assertEqual(host.stdout.readline(), "ready\n")
+                run("signal", "open", "go", "7", "--store", f"sqlite:{path}")
+                self.assertEqual(waiting.communicate(timeout=30)[0], "7\n")
+                host.communicate(timeout=30)
+
     def test_the_store_is_found(self):
         self.make("pawl.db")
         self.assertEqual(run("count", cwd=self.root), (OK, "0\n", ""))
