@@ -65,7 +65,7 @@ void Console::flush() {
 
 void Console::keep_reason() {
   if (!std::cout && reason_ == 0) {
-    reason_ = errno != 0 ? errno : EIO;
+    reason_ = errno;  // None if it was somebody else who could not print, and has said so.
   }
 }
 
@@ -89,7 +89,7 @@ int Console::finish(int code) {
   if (std::cout) {
     return code;
   }
-  if (reason_ != EPIPE) {
+  if (reason_ != EPIPE && reason_ != 0) {
     say("pawl: standard output: " + std::generic_category().message(reason_));
   }
   return code == kExitOk ? kExitFailure : code;
