@@ -39,7 +39,7 @@ build-tsan: deps
 .PHONY: build-fuzz
 build-fuzz: deps
 	@cmake --preset fuzz >/dev/null
-	@cmake --build --preset fuzz -j $(JOBS)
+	@cmake --build --preset fuzz -j $(JOBS) --target fuzzers
 
 .PHONY: test
 test: build build-asan build-tsan build-fuzz  ## Run all tests, also under sanitizers, with a short fuzz run

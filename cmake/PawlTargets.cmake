@@ -18,7 +18,7 @@ endmacro()
 # pawl_library(NAME SOURCES file... [DEPS target...] [PRIVATE_DEPS target...])
 #
 # A static library, with alias pawl::<NAME without pawl_>. DEPS are visible to users of the library, PRIVATE_DEPS are
-# not. Headers that lie beside the sources belong to the library: in a tests build each is compiled alone.
+# not. Headers that lie beside the sources belong to the library: in a tests build it is seen that each compiles alone.
 function(pawl_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS;PRIVATE_DEPS")
   add_library(${name} STATIC ${arg_SOURCES})
@@ -33,7 +33,8 @@ function(pawl_library name)
   endif()
 endfunction()
 
-# Object library NAME_headers: one translation unit for each header beside the given sources of library NAME.
+# Object library NAME_headers: one translation unit for each header beside the given sources of library NAME, but for
+# those that a source of the same name includes before anything else: that one shows it, too.
 function(pawl_check_headers name)
   set(dirs)
   foreach(source IN LISTS ARGN)
@@ -48,9 +49,20 @@ function(pawl_check_headers name)
     file(GLOB headers CONFIGURE_DEPENDS ${dir}/*.h)
     foreach(header IN LISTS headers)
       cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src OUTPUT_VARIABLE path)
+      file(STRINGS ${header} once REGEX "^#pragma once$")
+      if(NOT once)
+        message(FATAL_ERROR "${header} has no line '#pragma once'")
+      endif()
+      cmake_path(REPLACE_EXTENSION header .cc OUTPUT_VARIABLE source)
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE listed)
+      if(listed IN_LIST ARGN)
+        file(STRINGS ${source} first REGEX "^#" LIMIT_COUNT 1)
+        if(first STREQUAL "#include \"${path}\"")
+          continue()
+        endif()
+      endif()
       set(unit ${PROJECT_BINARY_DIR}/headers/${path}.cc)
-      # Twice, so that a missing #pragma once shows too.
-      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${path}\"\n#include \"${path}\"\n")
+      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${path}\"\n")
       list(APPEND units ${unit})
     endforeach()
   endforeach()
@@ -126,7 +138,8 @@ function(pawl_external_test name)
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
-    LABELS "external;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENV}")
+    LABELS "external;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENV}"
+    COST ${arg_TIMEOUT})  # What may take longest begins first, so that no processor is idle at the end.
 endfunction()
 
 # pawl_fuzzer(NAME SOURCES file... [LIBS target...] [SECONDS n])
@@ -139,6 +152,7 @@ function(pawl_fuzzer name)
   if(PAWL_BUILD_FUZZ)
     pawl_executable(${name} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name})
   endif()
   if(NOT arg_SECONDS)
     set(arg_SECONDS 10)

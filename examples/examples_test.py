@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that an example does what its README shows.
 
-usage: examples_test.py FOLDER PROGRAMS             the commands of FOLDER/README.md, with the programs in PROGRAMS
+usage: examples_test.py FOLDER PROGRAMS TOOLS       the commands of FOLDER/README.md, with the programs in PROGRAMS and
+                                                    the command `pawl` in TOOLS
        examples_test.py --standalone BUILD_DIR      installs the package that is in BUILD_DIR, and builds each example
                                                     against it, alone, by the commands in its README; then as above
        examples_test.py --self-test
@@ -102,11 +103,12 @@ def check_quotations(folder):
 
 
 class Command:
-    def __init__(self, command, directory):
+    def __init__(self, command, directory, tools):
         # A group of its own, to stop all of it; and Ctrl-C works, even if whoever started this ignores it.
         self.process = subprocess.Popen(["bash", "-c", command], cwd=directory, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         start_new_session=True,
+                                        env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
                                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.too_long = threading.Timer(WAIT_SECONDS, self.stop)
         self.too_long.start()
@@ -129,11 +131,11 @@ class Command:
         return code
 
 
-def run_step(command, shown, directory, may_begin_with):
+def run_step(command, shown, directory, may_begin_with, tools="/"):
     """Returns the line that the next step may begin with, if this one was interrupted."""
     interrupted = bool(shown) and shown[-1] == "^C"
     shown = shown[:-1] if interrupted else shown
-    running = Command(command, directory)
+    running = Command(command, directory, tools)
     if interrupted:
         running.read(until=shown)
         if running.process.poll() is None:
@@ -152,7 +154,7 @@ def run_step(command, shown, directory, may_begin_with):
     return printed[-1] if interrupted else None
 
 
-def check(folder, programs):
+def check(folder, programs, tools):
     check_quotations(folder)
     steps = transcript((folder / "README.md").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
@@ -161,7 +163,7 @@ def check(folder, programs):
         (directory / "build").symlink_to(programs.resolve())
         last_line = None
         for command, shown in steps:
-            last_line = run_step(command, shown, directory, last_line)
+            last_line = run_step(command, shown, directory, last_line, tools.resolve())
             print(f"ok {folder.name}: {command}")
 
 
@@ -174,15 +176,16 @@ def run(*command, **kwargs):
 def check_standalone(build):
     with tempfile.TemporaryDirectory() as name:
         home = pathlib.Path(name)
-        run("cmake", "--build", build, "--target", "pawl_lib")
-        run("cmake", "--install", build, "--prefix", home / "pawl", "--component", "pawl")
+        run("cmake", "--build", build, "--target", "pawl_lib", "pawl_texts")
+        for component in ("pawl", "pawl_command"):
+            run("cmake", "--install", build, "--prefix", home / "pawl", "--component", component)
         for readme in sorted(EXAMPLES.glob("*/README.md")):
             folder = home / readme.parent.name
             shutil.copytree(readme.parent, folder, ignore=shutil.ignore_patterns("build"))
             commands = blocks(readme.read_text(encoding="utf-8"), "sh")[0]
             run("bash", "-euc", commands, cwd=folder, env={**os.environ, "HOME": str(home)})
             print(f"ok {folder.name}: is built", flush=True)
-            check(folder, folder / "build")
+            check(folder, folder / "build", home / "pawl" / "bin")
 
 
 def self_test():
@@ -232,8 +235,9 @@ def main():
             self_test()
         elif len(arguments) == 2 and arguments[0] == "--standalone":
             check_standalone(pathlib.Path(arguments[1]).resolve())
-        elif len(arguments) == 2:
-            check(pathlib.Path(arguments[0]).resolve(), pathlib.Path(arguments[1]))
+        elif len(arguments) == 3:
+            folder, programs, tools = map(pathlib.Path, arguments)
+            check(folder.resolve(), programs, tools)
         else:
             sys.exit(__doc__)
     except NotAsShown as error:

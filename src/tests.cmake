@@ -23,6 +23,8 @@ pawl_test(
 
 pawl_test(format_test SOURCES format/log_json_test.cc format/payload_json_test.cc LIBS pawl_format LABELS asan)
 
+pawl_test(store_state_test SOURCES store/state_test.cc LIBS pawl_store LABELS asan)
+
 pawl_test(
   view_test
   SOURCES
@@ -33,7 +35,6 @@ pawl_test(
     view/open_steps_test.cc
     view/run_query_test.cc
     view/shell_word_test.cc
-    view/state_test.cc
     view/text_test.cc
     view/why_test.cc
   LIBS pawl_view pawl_engine pawl_format

@@ -16,16 +16,12 @@
 
 #include "fulfil.hpp"
 
-int work(const std::string& store) {
+int work(const std::string& store, const pawl::Registry& registry) {
   // Before the engine starts its threads, so that only sigwait() gets this signal.
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
-  // [registry]
-  pawl::Registry registry;
-  registry.workflow("fulfil", fulfil, {.fingerprint = fingerprint()});
-  // [/registry]
   const pawl::Engine engine(store, registry);
   int signal = 0;
   sigwait(&stop, &signal);
@@ -48,11 +44,11 @@ int status(const std::string& store, const std::string& id) {
   return 0;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run(const std::vector<std::string>& arguments, const pawl::Registry& registry) {
   const std::size_t count = arguments.size();
   const std::string command = count > 1 ? arguments[1] : "";
   if (command == "work" && count == 2) {
-    return work(arguments[0]);
+    return work(arguments[0], registry);
   }
   if (command == "status" && count == 3) {
     return status(arguments[0], arguments[2]);
@@ -72,7 +68,12 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return run(std::vector<std::string>(argv + 1, argv + argc));
+    // [registry]
+    pawl::Registry registry;
+    registry.workflow("fulfil", fulfil, {.fingerprint = fingerprint()});
+    pawl::answer_check(registry);  // Ends the process if `pawl check` has started it.
+    // [/registry]
+    return run(std::vector<std::string>(argv + 1, argv + argc), registry);
   } catch (const std::exception& error) {
     std::cerr << argv[0] << ": " << error.what() << '\n';
     return 1;

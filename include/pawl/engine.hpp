@@ -138,7 +138,7 @@ class RunHandle {
   Description describe() const { return detail::describe(*client_, id_); }
   Status status() const { return describe().status; }
   // What its code has set by ctx.set(), now or as it was after an entry of its log. Reads the run's
-  // history; of what a loop has forgotten, only what it left is known.
+  // history; of what a loop has forgotten for good, only what it left is known.
   template <class T>
   std::optional<T> state(
       const std::string& key,

@@ -115,7 +115,7 @@ class [[nodiscard("pawl: a future that is not awaited: co_await it, or say (void
   bool is_shielded_ = false;
 };
 
-// A promise's future; `token()` resolves it from anywhere: Engine::resolve_token(token, value).
+// A promise's future.
 template <class T>
 class [[nodiscard]] PromiseFuture : public Future<T> {
  public:
@@ -123,6 +123,9 @@ class [[nodiscard]] PromiseFuture : public Future<T> {
   PromiseFuture(detail::RunRef run, detail::FutureId id, bool is_shielded, std::string name)
       : Future<T>(std::move(run), id, is_shielded), name_(std::move(name)) {}
 
+  // Resolves it from anywhere: Engine::resolve_token(token, value). It is an address and not a
+  // secret: run and promise as one text, which anybody can make who knows them. Who can open the
+  // store can resolve the promise without it; who reaches you by other ways is yours to check.
   std::string token() const { return detail::promise_token(this->run(), name_); }
 
  private:

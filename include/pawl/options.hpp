@@ -154,10 +154,10 @@ struct EngineOptions {
   std::shared_ptr<const PayloadCodec> payload_codec = {};  // For what is written.
   // For what was written by others, e.g. before a change of key.
   std::vector<std::shared_ptr<const PayloadCodec>> old_codecs = {};
-  // Told of trouble that no call can report, e.g. a full disk: the engine goes on trying, and who
-  // waits for a result waits. From any thread; must not block. Not set: a line on standard error,
-  // for the same error at most one in five seconds. To hear nothing, set a function that does
-  // nothing.
+  // Told of trouble that no call can report, e.g. a full disk, or a run that is blocked: the engine
+  // goes on trying, and who waits for a result waits. From any thread; must not block. Not set: a
+  // line on standard error, for the same error at most one in five seconds. To hear nothing, set a
+  // function that does nothing.
   std::function<void(std::string_view)> on_error = {};
 };
 

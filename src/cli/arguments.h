@@ -25,4 +25,16 @@ inline CLI::Validator whole_number(std::uint64_t max) {
       "");
 }
 
+// Something is given. An empty text is what a script makes of a variable that it has not set; to
+// take it for "not given" would widen a filter.
+inline CLI::Validator not_blank() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.find_first_not_of(" \t\r\n") == std::string::npos
+                   ? "a value is wanted, not '" + text + "'"
+                   : std::string();
+      },
+      "");
+}
+
 }  // namespace pawl::cli

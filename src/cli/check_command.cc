@@ -2,10 +2,14 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <boost/json.hpp>
@@ -36,6 +40,7 @@ struct Arguments {
   std::vector<std::filesystem::path> paths;
   std::vector<std::string> kinds;
   std::int64_t timeout_s = 10;
+  std::size_t jobs = 1;
 };
 
 json::object unchecked(const CheckedRun& run, std::string why) {
@@ -89,37 +94,131 @@ struct Checked {
   json::array answers;  // For -o json.
 };
 
-Result<Checked> check_all(Console& console, CheckedProgram& program, CheckedRuns& runs) {
-  PAWL_TRY(program.start());  // If it cannot, that is to be known even if there are no runs.
-  PAWL_TRY_ASSIGN(const std::int64_t total, runs.count());
-  Progress progress(console, "checking", total);
-  Checked checked;
-  for (std::int64_t done = 0; console.can_print(); ++done) {
-    progress.show(done);
-    PAWL_TRY_ASSIGN(const std::optional<CheckedRun> run, runs.next());
-    if (!run) {
-      break;
-    }
-    PAWL_TRY_ASSIGN(json::object answer, check(program, *run));
-    checked.report.add(*run, answer);
-    if (console.is_jsonl()) {
-      print_json(console, answer);
-    } else if (console.is_json()) {
-      checked.answers.push_back(std::move(answer));
+// Runs are given to several programs, each with a thread of its own, and told of in their order.
+class Check {
+ public:
+  Check(Console& console, CheckedRuns& runs, std::int64_t total)
+      : console_(console), runs_(runs), progress_(console, "checking", total) {}
+
+  // Until there are no more runs, or something is wrong; then `program` knows what it has printed.
+  Result<void> work(CheckedProgram& program) {
+    while (true) {
+      PAWL_TRY_ASSIGN(std::optional<Job> job, next());
+      if (!job) {
+        return {};
+      }
+      Result<json::object> answer = check(program, job->run);
+      const std::scoped_lock lock(mutex_);
+      if (!answer) {
+        is_over_ = true;
+        return answer.error();
+      }
+      job->answer = *std::move(answer);
+      const std::uint64_t place = job->place;
+      done_.emplace(place, *std::move(job));
+      tell();
     }
   }
-  return checked;
+
+  Checked take() { return std::move(checked_); }
+
+ private:
+  struct Job {
+    std::uint64_t place = 0;
+    CheckedRun run;
+    json::object answer;
+  };
+
+  Result<std::optional<Job>> next() {
+    const std::scoped_lock lock(mutex_);
+    is_over_ = is_over_ || !console_.can_print();
+    if (is_over_) {
+      return std::optional<Job>();
+    }
+    Result<std::optional<CheckedRun>> run = runs_.next();
+    is_over_ = !run || !*run;
+    if (!run) {
+      return run.error();
+    }
+    return *run ? std::optional(Job{given_++, **std::move(run), {}}) : std::nullopt;
+  }
+
+  // All that is done up to the first that is not.
+  void tell() {
+    while (!done_.empty() && done_.begin()->first == told_) {
+      Job job = std::move(done_.begin()->second);
+      done_.erase(done_.begin());
+      ++told_;
+      checked_.report.add(job.run, job.answer);
+      if (console_.is_jsonl()) {
+        print_json(console_, job.answer);
+      } else if (console_.is_json()) {
+        checked_.answers.push_back(std::move(job.answer));
+      }
+    }
+    progress_.show(static_cast<std::int64_t>(told_));
+  }
+
+  std::mutex mutex_;
+  Console& console_;
+  CheckedRuns& runs_;
+  Progress progress_;
+  bool is_over_ = false;
+  std::uint64_t given_ = 0;
+  std::uint64_t told_ = 0;
+  std::map<std::uint64_t, Job> done_;  // And not told of, since an earlier one takes long.
+  Checked checked_;
+};
+
+using Programs = std::vector<std::unique_ptr<CheckedProgram>>;
+
+struct Trouble {
+  Error error;
+  std::string printed;  // By the program that it is about.
+};
+
+// As many threads as programs. Where something is wrong, the first of it.
+std::variant<Checked, Trouble> check_all(Console& console, const Programs& programs,
+                                         CheckedRuns& runs) {
+  const auto trouble = [](const Error& error, const CheckedProgram& program) {
+    return Trouble{error, program.printed()};
+  };
+  // If it cannot be started, that is to be known even if there are no runs.
+  if (const Result<void> started = programs.front()->start(); !started) {
+    return trouble(started.error(), *programs.front());
+  }
+  const Result<std::int64_t> total = runs.count();
+  if (!total) {
+    return Trouble{total.error(), ""};
+  }
+  Check check(console, runs, *total);
+  std::vector<Result<void>> ends(programs.size(), Result<void>());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < programs.size(); ++i) {
+    threads.emplace_back([&, i] { ends[i] = check.work(*programs[i]); });
+  }
+  ends[0] = check.work(*programs[0]);
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (!ends[i]) {
+      return trouble(ends[i].error(), *programs[i]);
+    }
+  }
+  return check.take();
 }
 
-Result<Checked> check_source(Console& console, CheckedProgram& program,
-                             const Arguments& arguments) {
+std::variant<Checked, Trouble> check_source(Console& console, const Programs& programs,
+                                            const Arguments& arguments) {
   if (!arguments.paths.empty()) {
-    PAWL_TRY_ASSIGN(const std::unique_ptr<CheckedRuns> runs,
-                    exported_runs(arguments.paths, arguments.kinds));
-    return check_all(console, program, *runs);
+    const Result<std::unique_ptr<CheckedRuns>> runs =
+        exported_runs(arguments.paths, arguments.kinds);
+    return runs ? check_all(console, programs, **runs) : Trouble{runs.error(), ""};
   }
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
-  return check_all(console, program, *open_runs_of(*store, arguments.kinds));
+  const auto store = open_store(console.shared(), Access::kLook);
+  return store ? check_all(console, programs, *open_runs_of(**store, arguments.kinds))
+               : Trouble{store.error(), ""};
 }
 
 void print_table(Console& console, const CheckReport& report) {
@@ -145,15 +244,20 @@ Result<int> run(Console& console, const Arguments& arguments) {
   std::vector<std::string> command{arguments.program};
   command.insert(command.end(), arguments.program_arguments.begin(),
                  arguments.program_arguments.end());
-  CheckedProgram program(std::move(command), std::chrono::seconds(arguments.timeout_s));
-  Result<Checked> checked = check_source(console, program, arguments);
-  if (!checked) {
-    const int code = console.tell(checked.error());
-    if (const std::string printed = program.printed(); !printed.empty()) {
+  Programs programs;
+  for (std::size_t i = 0; i < arguments.jobs; ++i) {
+    programs.push_back(
+        std::make_unique<CheckedProgram>(command, std::chrono::seconds(arguments.timeout_s)));
+  }
+  std::variant<Checked, Trouble> done = check_source(console, programs, arguments);
+  if (const auto* trouble = std::get_if<Trouble>(&done)) {
+    const int code = console.tell(trouble->error);
+    if (const std::string& printed = trouble->printed; !printed.empty()) {
       console.say("it printed:\n" + printed.substr(0, printed.size() - 1));
     }
     return code;
   }
+  Checked* const checked = &std::get<Checked>(done);
   const CheckReport& report = checked->report;
   if (console.is_table()) {
     print_table(console, report);
@@ -202,6 +306,11 @@ void add_check_command(Frame& frame) {
   command->add_option("--timeout", arguments->timeout_s, "Seconds for one run (default 10)")
       ->check(whole_number(kTimeoutMax))
       ->type_name("S");
+  command
+      ->add_option("-j,--jobs", arguments->jobs,
+                   "Processes of the program that check at the same time (default 1)")
+      ->check(whole_number(kCheckedProgramsMax))
+      ->type_name("N");
   frame.add_shared(command);
 }
 

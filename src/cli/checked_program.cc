@@ -38,12 +38,32 @@ constexpr std::size_t kAnswerBytesMax = std::size_t{256} << 20U;
 // For a process that has been told to end, or is about to.
 constexpr std::chrono::milliseconds kPatience{2000};
 
-// The process group to be ended with this process; 0: none.
-std::atomic<pid_t> group_to_end = 0;
+// The process groups to be ended with this process; 0: none.
+std::array<std::atomic<pid_t>, kCheckedProgramsMax> groups_to_end = {};
 
-void end_both(int number) {
-  if (const pid_t group = group_to_end.load(); group > 0) {
-    ::kill(-group, SIGKILL);
+void add_group(pid_t group) {
+  for (std::atomic<pid_t>& place : groups_to_end) {
+    pid_t none = 0;
+    if (place.compare_exchange_strong(none, group)) {
+      return;
+    }
+  }
+}
+
+void remove_group(pid_t group) {
+  for (std::atomic<pid_t>& place : groups_to_end) {
+    pid_t found = group;
+    if (place.compare_exchange_strong(found, 0)) {
+      return;
+    }
+  }
+}
+
+void end_all(int number) {
+  for (const std::atomic<pid_t>& place : groups_to_end) {
+    if (const pid_t group = place.load(); group > 0) {
+      ::kill(-group, SIGKILL);
+    }
   }
   std::signal(number, SIG_DFL);
   ::raise(number);
@@ -54,7 +74,7 @@ void watch_signals() {
     struct sigaction now{};
     ::sigaction(number, nullptr, &now);
     if (now.sa_handler == SIG_DFL) {
-      std::signal(number, end_both);
+      std::signal(number, end_all);
     }
   }
   std::signal(SIGPIPE, SIG_IGN);  // A program that is gone is noticed otherwise.
@@ -192,7 +212,7 @@ Result<void> CheckedProgram::spawn() {
     close_all();
     return trouble("cannot start '" + command_[0] + "': " + std::strerror(error));
   }
-  group_to_end = process_;
+  add_group(process_);
   ::close(requests.reads);
   ::close(answers.writes);
   ::close(output.writes);
@@ -228,7 +248,7 @@ std::string CheckedProgram::stop(std::chrono::milliseconds patience) {
     ::close(handle);
   }
   ::kill(-process_, SIGKILL);  // Also what it may have started.
-  group_to_end = 0;
+  remove_group(process_);
   int status = 0;
   while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }

@@ -1,6 +1,6 @@
 // CheckedProgram: a program that calls pawl::answer_check(), started as a process of its own and
 // asked about one run after the other. docs/checking.md has the lines that pass between the two.
-// Single-threaded; one at a time in a process, since signals that end this process end that one.
+// Each is used by one thread. Signals that end this process end them, too.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,9 @@
 #include "base/result.h"
 
 namespace pawl::cli {
+
+// In one process at a time.
+inline constexpr std::size_t kCheckedProgramsMax = 64;
 
 class CheckedProgram {
  public:

@@ -1,10 +1,10 @@
 #include "cli/checked_runs.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "cli/files.h"
 
 namespace pawl::cli {
 
@@ -69,12 +69,8 @@ class OpenRuns final : public CheckedRuns {
   std::size_t next_ = 0;
 };
 
-Result<portable::RunDocument> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file || file.bad()) {
-    return make_error(ErrorCode::kNotFound, "the file cannot be read");
-  }
+Result<portable::RunDocument> read_run(const std::filesystem::path& path) {
+  PAWL_TRY_ASSIGN(const std::string text, read_file(path.string(), kRunFileBytesMax));
   return portable::from_json(text);
 }
 
@@ -87,7 +83,7 @@ class ExportedRuns final : public CheckedRuns {
     while (next_ < files_.size()) {
       const std::filesystem::path& path = files_[next_++];
       CheckedRun run;
-      const Result<portable::RunDocument> document = read_file(path);
+      const Result<portable::RunDocument> document = read_run(path);
       if (document) {
         set_document(run, *document);
       } else {

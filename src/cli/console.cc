@@ -51,9 +51,23 @@ Console::Console(const Shared& shared) : shared_(shared), has_colors_(wants_colo
   tzset();
 }
 
-void Console::print(std::string_view text) { std::cout << text; }
+void Console::print(std::string_view text) {
+  errno = 0;
+  std::cout << text;
+  keep_reason();
+}
 
-void Console::flush() { std::cout << std::flush; }
+void Console::flush() {
+  errno = 0;
+  std::cout << std::flush;
+  keep_reason();
+}
+
+void Console::keep_reason() {
+  if (!std::cout && reason_ == 0) {
+    reason_ = errno;  // None if it was somebody else who could not print, and has said so.
+  }
+}
 
 void Console::say(std::string_view text) {
   std::string line(text);
@@ -62,7 +76,7 @@ void Console::say(std::string_view text) {
 }
 
 int Console::tell(const Error& error) {
-  std::cout << std::flush;  // In order, where both are the same.
+  flush();  // In order, where both are the same.
   // It may quote what was typed, or what is in a file.
   say("pawl: " + view::line_text(error.message, kMessageCharsMax));
   return exit_code(error.code);
@@ -71,13 +85,12 @@ int Console::tell(const Error& error) {
 bool Console::can_print() { return static_cast<bool>(std::cout); }
 
 int Console::finish(int code) {
-  errno = 0;
-  std::cout << std::flush;
+  flush();
   if (std::cout) {
     return code;
   }
-  if (errno != EPIPE && errno != 0) {
-    say("pawl: standard output: " + std::generic_category().message(errno));
+  if (reason_ != EPIPE && reason_ != 0) {
+    say("pawl: standard output: " + std::generic_category().message(reason_));
   }
   return code == kExitOk ? kExitFailure : code;
 }

@@ -67,9 +67,12 @@ class Console {
   std::string brief_moment(std::int64_t ms) const { return view::brief_moment(ms, zone_); }
 
  private:
+  void keep_reason();
+
   const Shared shared_;
   view::Zone zone_;
   bool has_colors_ = false;
+  int reason_ = 0;  // Why something could not be printed, the first time.
 };
 
 bool is_time_zone(const std::string& name);

@@ -12,8 +12,8 @@
 #include "cli/store_access.h"
 #include "cli/table.h"
 #include "store/catalog.h"
+#include "store/state.h"
 #include "view/run_details.h"
-#include "view/state.h"
 #include "view/text.h"
 
 namespace pawl::cli {
@@ -27,7 +27,7 @@ constexpr std::size_t kPayloadChars = 400;
 
 struct Described {
   view::RunDetails details;
-  view::State state;
+  store::State state;
   std::string worker;  // Who holds it; empty: nobody.
 };
 
@@ -298,7 +298,7 @@ class Printer {
 
   Console& console_;
   const view::RunDetails& details_;
-  const view::State& state_;
+  const store::State& state_;
   const std::string& worker_;
   const std::int64_t now_ms_;
 };
@@ -308,7 +308,7 @@ Result<int> run(Console& console, const RunName& name) {
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, name, Match::kPrefix));
   Described described;
   PAWL_TRY_ASSIGN(described.details, view::read_details(*store, row));
-  PAWL_TRY_ASSIGN(described.state, view::read_state(*store, row.key));
+  PAWL_TRY_ASSIGN(described.state, store::read_state(*store, row.key));
   PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> workers, store->catalog().list_workers());
   for (const store::WorkerRow& worker : workers) {
     described.worker = worker.key == row.owner ? worker.name : described.worker;

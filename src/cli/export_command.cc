@@ -6,10 +6,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/files.h"
 #include "cli/find_run.h"
+#include "cli/progress.h"
 #include "cli/run_filter.h"
 #include "cli/store_access.h"
 #include "portable/run_document.h"
@@ -74,6 +76,8 @@ Result<int> export_matching(Console& console, const Arguments& arguments) {
     return make_error(ErrorCode::kInvalidState,
                       "'" + arguments.directory + "': " + error.message());
   }
+  PAWL_TRY_ASSIGN(const std::int64_t total, count_matching(console, *store, query));
+  Progress progress(console, "exporting", total);
   std::int64_t count = 0;
   PAWL_TRY(search_runs(*store, query, {}, [&](const store::RunRow& row) -> Result<bool> {
     const Result<portable::RunDocument> document = portable::read_document(*store, row.key);
@@ -84,7 +88,7 @@ Result<int> export_matching(Console& console, const Arguments& arguments) {
       return document.error();
     }
     PAWL_TRY(write_file((directory / file_name(row)).string(), portable::to_json(*document)));
-    ++count;
+    progress.show(++count);
     return true;
   }));
   console.print("exported " + std::to_string(count) + "\n");
@@ -104,6 +108,10 @@ Result<int> run(Console& console, const Arguments& arguments) {
                ? export_one(console, arguments)
                : Result<int>(make_error(ErrorCode::kInvalidArgument,
                                         "-d is for many runs; name the file of one by -f"));
+  }
+  if (arguments.run.number != 0) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--number is for a run that is named, not for a filter");
   }
   if (arguments.directory.empty() || !arguments.file.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -133,9 +141,10 @@ void add_export_command(Frame& frame) {
   add_run_number(command, arguments->run.number);
   CLI::Option* file =
       command->add_option("-f,--file", arguments->file, "File to write (default: standard output)");
-  file->type_name("FILE");
+  file->check(not_blank())->type_name("FILE");
   frame.set_values(file, Values::kFiles);
   command->add_option("-d,--directory", arguments->directory, "Folder for many runs, a file each")
+      ->check(not_blank())
       ->type_name("DIR");
   add_filter(frame, command, arguments->filter);
   command->add_flag("--all", arguments->all, "Every run");

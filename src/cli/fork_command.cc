@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/confirm.h"
@@ -148,6 +149,7 @@ void add_fork_command(Frame& frame) {
   add_run_name(frame, command, arguments->run);
   command->add_option("--at", arguments->at, "Location of the first step that is done anew, or end")
       ->required()
+      ->check(not_blank())
       ->type_name("LOCATION");
   command
       ->add_option("--set", arguments->edits,
@@ -156,6 +158,7 @@ void add_fork_command(Frame& frame) {
       ->take_all()
       ->type_name("EDIT");
   command->add_option("--id", arguments->id, "Id of the new run (default: ID-fork)")
+      ->check(not_blank())
       ->type_name("ID");
   command->add_flag("--dry-run", arguments->is_dry, "Only say what would happen");
   command->add_flag("--paused", arguments->is_paused, "It waits until it is unpaused");

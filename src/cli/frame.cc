@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
+#include "cli/arguments.h"
 #include "cli/closest.h"
 #include "cli/exit_codes.h"
 #include "cli/help.h"
@@ -31,6 +33,8 @@ CLI::Validator time_zone() {
 // bracket are hidden from it by a mark in front, and have it removed when they are used.
 constexpr char kMark = '\x1d';
 
+// The same goes for nothing behind --name=, for which it would take the next word.
+//
 // Of --name=value it is the value that is hidden.
 std::size_t mark_place(const std::string& word) {
   return word.starts_with("--") ? word.find('=') + 1 : 0;
@@ -38,7 +42,8 @@ std::size_t mark_place(const std::string& word) {
 
 std::string hidden(std::string word) {
   const std::size_t place = mark_place(word);
-  if (place < word.size() && (word[place] == '[' || word[place] == kMark)) {
+  const bool is_empty = place > 0 && place == word.size();
+  if (is_empty || (place < word.size() && (word[place] == '[' || word[place] == kMark))) {
     word.insert(place, 1, kMark);
   }
   return word;
@@ -104,6 +109,7 @@ void Frame::add_store(CLI::App* command) {
   command
       ->add_option("--store", shared_.store,
                    "URL of the store (default: $PAWL_STORE, or " + std::string(kDefaultStore) + ")")
+      ->check(not_blank())
       ->type_name("URL");
 }
 
@@ -148,9 +154,11 @@ int Frame::run(int argc, char** argv) {
     app_.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // Help and version.
-      app_.exit(error);
-      std::cout << std::flush;
-      return std::cout ? kExitOk : kExitFailure;
+      std::ostringstream text;
+      app_.exit(error, text, text);
+      Console console(Shared{});
+      console.print(text.str());
+      return console.finish(kExitOk);
     }
     const CLI::App* command = first.empty() || first.front() == '-' ? nullptr : find(first);
     std::string message = error.what();

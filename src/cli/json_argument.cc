@@ -1,52 +1,26 @@
 #include "cli/json_argument.h"
 
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <string_view>
-#include <system_error>
 
 #include <boost/json.hpp>
 
+#include "cli/files.h"
 #include "format/json_reader.h"
 
 namespace pawl::cli {
 
 namespace {
 
-struct Closer {
-  void operator()(std::FILE* file) const {
-    if (file != stdin) {
-      std::fclose(file);
-    }
-  }
-};
-
 // Not more than can be stored.
 Result<std::string> read_all(const std::string& path, const std::string& what) {
-  const bool is_stdin = path == "-";
-  const std::string name = is_stdin ? "standard input" : "'" + path + "'";
-  const std::unique_ptr<std::FILE, Closer> file(is_stdin ? stdin : std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) {
-    return make_error(ErrorCode::kNotFound,
-                      what + ": " + name + ": " + std::generic_category().message(errno));
-  }
-  std::string text;
-  std::array<char, 65536> part{};
-  while (const std::size_t count = std::fread(part.data(), 1, part.size(), file.get())) {
-    text.append(part.data(), count);
-    if (text.size() > kJsonBytesMax) {
-      return make_error(ErrorCode::kLimitExceeded,
-                        what + ": " + name + " has more than " +
-                            std::to_string(kJsonBytesMax >> 20U) +
-                            " MiB, the most that a payload can have; store it elsewhere, and pass "
-                            "where that is");
-    }
-  }
-  if (std::ferror(file.get()) != 0) {
-    return make_error(ErrorCode::kNotFound,
-                      what + ": " + name + ": " + std::generic_category().message(errno));
+  Result<std::string> text = read_file(path, kJsonBytesMax);
+  if (!text) {
+    const bool is_long = text.error().code == ErrorCode::kLimitExceeded;
+    return make_error(text.error().code,
+                      what + ": " + text.error().message +
+                          (is_long ? ", the most that a payload can have; store it elsewhere, and "
+                                     "pass where that is"
+                                   : ""));
   }
   return text;
 }
@@ -74,7 +48,7 @@ Result<std::string> read_json_argument(const std::string& argument, const std::s
   if (argument == "-" || argument.starts_with('@')) {
     const std::string path = argument == "-" ? "-" : argument.substr(1);
     PAWL_TRY_ASSIGN(text, read_all(path, what));
-    place += path == "-" ? " (standard input)" : " ('" + path + "')";
+    place += " (" + file_title(path) + ")";
   }
   const auto value = format::parse_json(text);
   if (!value) {

@@ -62,8 +62,7 @@ class ListPrinter {
       print_table();
     }
     if (next) {
-      console_.print("");
-      console_.finish(kExitOk);
+      console_.flush();  // In order, where both are the same.
       console_.say("there are more: --cursor " + store::cursor_text(*next));
     }
   }
@@ -149,6 +148,7 @@ void add_list_commands(Frame& frame) {
       ->check(whole_number(kLimitMax))
       ->type_name("N");
   command->add_option("--cursor", arguments->cursor, "Go on behind an earlier page")
+      ->check(not_blank())
       ->type_name("CURSOR");
   command->add_flag("--all", arguments->all, "All of them, whatever --limit says");
   frame.add_shared(command);

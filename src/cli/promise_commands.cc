@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -97,6 +98,7 @@ void add_options(Frame& frame, CLI::App* command, Arguments& arguments, const ch
   option->type_name(words);
   frame.set_values(option, Values::kRunIds);
   command->add_option("--token", arguments.token, "Token of the promise, instead of run and name")
+      ->check(not_blank())
       ->type_name("TOKEN");
   add_run_number(command, arguments.number);
   frame.add_store(command);

@@ -1,7 +1,11 @@
 // pawl result
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/find_run.h"
@@ -12,6 +16,10 @@
 namespace pawl::cli {
 
 namespace {
+
+// A file that nobody else had open when it was opened does not show what others do to it later, so
+// it is opened again that often.
+constexpr std::int64_t kLookMs = 500;
 
 struct Arguments {
   RunName run;
@@ -24,13 +32,24 @@ Result<int> run(Console& console, const Arguments& arguments) {
     PAWL_TRY_ASSIGN(limit_ms, view::parse_duration(arguments.timeout));
   }
   PAWL_TRY_ASSIGN(auto store, open_store(console.shared(), Access::kLook));
-  PAWL_TRY_ASSIGN(store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
-  if (!store::is_closed(row.status) && limit_ms != 0) {
-    // To wait is to listen, which somebody who only looks cannot.
-    PAWL_TRY_ASSIGN(store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  while (true) {
+    const std::int64_t waited_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
+    const std::int64_t left_ms =
+        limit_ms < 0 ? kLookMs : std::clamp<std::int64_t>(limit_ms - waited_ms, 0, kLookMs);
+    const Result<Outcome> outcome = wait_for_end(*store, row, left_ms);
+    if (outcome) {
+      return print_outcome(console, *outcome);
+    }
+    const bool is_over = limit_ms >= 0 && waited_ms + left_ms >= limit_ms;
+    if (outcome.error().code != ErrorCode::kTimedOut || is_over) {
+      return outcome.error();
+    }
+    PAWL_TRY_ASSIGN(store, open_store(console.shared(), Access::kLook));
   }
-  PAWL_TRY_ASSIGN(const Outcome outcome, wait_for_end(*store, std::move(row), limit_ms));
-  return print_outcome(console, outcome);
 }
 
 }  // namespace
@@ -53,6 +72,7 @@ void add_result_command(Frame& frame) {
   command
       ->add_option("--timeout", arguments->timeout,
                    "The longest wait, e.g. 30s; 0s: do not wait (default: none)")
+      ->check(not_blank())
       ->type_name("DURATION");
   frame.add_store(command);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/arguments.h"
 #include "cli/progress.h"
 #include "cli/tag_argument.h"
 
@@ -85,14 +86,19 @@ void add_filter(Frame& frame, CLI::App* command, FilterArguments& filter) {
   many(command->add_option("--tag", filter.tags, "With this tag, NAME=VALUE; several: all of them"))
       ->type_name("TAG");
   command->add_option("--started-after", filter.started_after, "Started at this moment or later")
+      ->check(not_blank())
       ->type_name("TIME");
   command->add_option("--started-before", filter.started_before, "Started before this moment")
+      ->check(not_blank())
       ->type_name("TIME");
   command->add_option("--ended-after", filter.ended_after, "Ended at this moment or later")
+      ->check(not_blank())
       ->type_name("TIME");
   command->add_option("--ended-before", filter.ended_before, "Ended before this moment")
+      ->check(not_blank())
       ->type_name("TIME");
   command->add_option("-q,--query", filter.query, "An expression; see docs/cli.md")
+      ->check(not_blank())
       ->type_name("QUERY");
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -105,6 +106,7 @@ void add_start_command(Frame& frame) {
   kind->type_name("KIND");
   frame.set_values(kind, Values::kKinds);
   command->add_option("--id", arguments->id, "Id of the run (default: a new UUID)")
+      ->check(not_blank())
       ->type_name("ID");
   command
       ->add_option("-i,--input", arguments->input,
@@ -123,9 +125,11 @@ void add_start_command(Frame& frame) {
   command
       ->add_option("--signal", arguments->signal,
                    "Send a signal in the same commit, to a new run or one that is there")
+      ->check(not_blank())
       ->type_name("NAME[=JSON]");
   command->add_flag("--wait", arguments->wait, "Wait for the end, and print the result");
   command->add_option("--timeout", arguments->timeout, "Of --wait, e.g. 30s (default: none)")
+      ->check(not_blank())
       ->type_name("DURATION");
   frame.add_store(command);
   frame.add_output(command);

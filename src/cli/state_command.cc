@@ -11,7 +11,7 @@
 #include "cli/json_output.h"
 #include "cli/store_access.h"
 #include "cli/table.h"
-#include "view/state.h"
+#include "store/state.h"
 #include "view/text.h"
 
 namespace pawl::cli {
@@ -29,7 +29,7 @@ struct Arguments {
   std::string key;
 };
 
-Result<int> print_key(Console& console, const view::State& state, const std::string& key) {
+Result<int> print_key(Console& console, const store::State& state, const std::string& key) {
   const auto value = state.values.find(key);
   if (value == state.values.end()) {
     return make_error(ErrorCode::kNotFound,
@@ -42,7 +42,7 @@ Result<int> print_key(Console& console, const view::State& state, const std::str
 Result<int> run(Console& console, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
-  PAWL_TRY_ASSIGN(const view::State state, view::read_state(*store, row.key, arguments.at));
+  PAWL_TRY_ASSIGN(const store::State state, store::read_state(*store, row.key, arguments.at));
   if (!state.is_complete) {
     console.say("pawl: entries before " + std::to_string(arguments.at) +
                 " are forgotten: something may be missing or old");

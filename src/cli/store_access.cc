@@ -42,12 +42,18 @@ Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access ac
     options.busy_timeout_ms = kBusyTimeoutMs;
   }
   std::error_code error;
-  const bool is_there = std::filesystem::exists(options.path, error);
-  if (!is_there) {
+  const std::filesystem::file_status there = std::filesystem::status(options.path, error);
+  if (!std::filesystem::exists(there)) {
     return make_error(
         ErrorCode::kStoreUnusable,
         "there is no file '" + options.path + "'" +
             (shared.store.empty() ? "; name the store by --store or PAWL_STORE" : ""));
+  }
+  if (!std::filesystem::is_regular_file(there)) {  // To open a pipe is to wait for who writes.
+    return make_error(ErrorCode::kStoreUnusable,
+                      "'" + options.path + "' is " +
+                          (std::filesystem::is_directory(there) ? "a directory" : "no file") +
+                          "; name the file of a database");
   }
   options.read_only = true;  // Finds what is wrong with the file before anything is written.
   auto looked = opened(options);

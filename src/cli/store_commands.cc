@@ -98,7 +98,7 @@ Result<int> tasks(Console& console, const TaskArguments& arguments) {
     table.print(console);
   }
   if (has_more && !console.is_json()) {
-    console.finish(kExitOk);
+    console.flush();  // In order, where both are the same.
     console.say("there are more: --all, or a larger --limit");
   }
   return kExitOk;
@@ -276,8 +276,12 @@ void add_store_commands(Frame& frame) {
                              "pawl tasks --queue payments --state ready\n"
                              "pawl tasks --type charge --all -o jsonl\n"},
                 [arguments](Console& console) { return tasks(console, *arguments); });
-  command->add_option("--queue", arguments->queue, "On this queue")->type_name("NAME");
-  command->add_option("--type", arguments->type, "For this activity")->type_name("NAME");
+  command->add_option("--queue", arguments->queue, "On this queue")
+      ->check(not_blank())
+      ->type_name("NAME");
+  command->add_option("--type", arguments->type, "For this activity")
+      ->check(not_blank())
+      ->type_name("NAME");
   command->add_option("--state", arguments->state, "To be taken, to be tried again later, or taken")
       ->check(CLI::IsMember({"ready", "delayed", "running"}))
       ->type_name("STATE");

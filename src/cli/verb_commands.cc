@@ -1,8 +1,6 @@
 // pawl cancel, terminate, resume, pause, unpause, delete: each for runs that are named, or for all
 // that a filter finds.
-#include <array>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,31 +10,21 @@
 
 #include "cli/client.h"
 #include "cli/commands.h"
-#include "cli/confirm.h"
 #include "cli/exit_codes.h"
-#include "cli/find_run.h"
-#include "cli/json_output.h"
 #include "cli/progress.h"
 #include "cli/run_filter.h"
 #include "cli/store_access.h"
-#include "view/text.h"
+#include "cli/targets.h"
 
 namespace pawl::cli {
 
 namespace {
 
-namespace json = boost::json;
-
-constexpr std::size_t kShownChars = 100;
 // Operations of one commit: enough to share its cost, few enough to hold up nobody.
 constexpr std::size_t kBatch = 100;
 
 struct Arguments {
-  std::vector<std::string> ids;
-  std::uint32_t number = 0;
-  FilterArguments filter;
-  bool all = false;
-  bool yes = false;
+  Targets targets;
   std::string reason;
 };
 
@@ -96,48 +84,21 @@ class Work {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const std::string why_not = verb_.why_not(ops_[i]);
       if (why_not.empty()) {
-        ++done_;
+        tally_.add_done();
       } else {
-        Skipped& skipped = skipped_[why_not];
-        ++skipped.count;
-        skipped.first = skipped.first.empty() ? rows_[i].id : skipped.first;
+        tally_.add_skipped(why_not, rows_[i].id);
       }
     }
-    seen_ += static_cast<std::int64_t>(ops_.size());
     ops_.clear();
     rows_.clear();
-    progress_.show(seen_);
+    progress_.show(tally_.seen());
     return {};
   }
 
-  std::int64_t done() const { return done_; }
-  bool has_skipped() const { return !skipped_.empty(); }
-
-  void report() {
-    if (!console_.is_table()) {
-      json::object reasons;
-      std::int64_t count = 0;
-      for (const auto& [why, skipped] : skipped_) {
-        reasons[why] = skipped.count;
-        count += skipped.count;
-      }
-      print_json(console_, json::object{{"done", done_}, {"skipped", count}, {"why", reasons}});
-      return;
-    }
-    std::string line = verb_.done + " " + std::to_string(done_);
-    for (const auto& [why, skipped] : skipped_) {
-      line += ", skipped " + std::to_string(skipped.count) + " (" + why + ", e.g. " +
-              view::line_text(skipped.first, kShownChars) + ")";
-    }
-    console_.print(line + "\n");
-  }
+  bool has_skipped() const { return tally_.has_skipped(); }
+  void report() { tally_.report(console_, verb_.done); }
 
  private:
-  struct Skipped {
-    std::int64_t count = 0;
-    std::string first;
-  };
-
   Console& console_;
   store::Store& store_;
   const Verb& verb_;
@@ -145,19 +106,13 @@ class Work {
   Progress progress_;
   std::vector<store::RunRow> rows_;
   std::vector<store::Op> ops_;
-  std::int64_t seen_ = 0;
-  std::int64_t done_ = 0;
-  std::map<std::string, Skipped> skipped_;
+  Tally tally_;
 };
 
 // All of them are there, or nothing happens.
 Result<int> do_named(Console& console, const Verb& verb, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
-  std::vector<store::RunRow> rows;
-  for (const std::string& id : arguments.ids) {
-    PAWL_TRY_ASSIGN(store::RunRow row, find_run(*store, {id, arguments.number}, Match::kExact));
-    rows.push_back(std::move(row));
-  }
+  PAWL_TRY_ASSIGN(const std::vector<store::RunRow> rows, find_named(*store, arguments.targets));
   Work work(console, *store, verb, arguments, static_cast<std::int64_t>(rows.size()));
   for (const store::RunRow& row : rows) {
     PAWL_TRY(work.add(row));
@@ -168,21 +123,14 @@ Result<int> do_named(Console& console, const Verb& verb, const Arguments& argume
 }
 
 Result<int> do_matching(Console& console, const Verb& verb, const Arguments& arguments) {
-  PAWL_TRY_ASSIGN(view::RunQuery query, make_query(arguments.filter, console));
-  if (!arguments.filter.has_status()) {
-    query = query && status_query(verb.statuses);
-  }
+  PAWL_TRY_ASSIGN(const view::RunQuery query,
+                  target_query(arguments.targets, console, verb.statuses));
   PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
   PAWL_TRY_ASSIGN(const std::int64_t count, count_matching(console, *store, query));
-  if (count > 0) {
-    PAWL_TRY_ASSIGN(const bool is_meant, confirm(console,
-                                                 verb.texts.name + " " + std::to_string(count) +
-                                                     (count == 1 ? " run?" : " runs?"),
-                                                 arguments.yes));
-    if (!is_meant) {
-      console.say("nothing was done");
-      return kExitFailure;
-    }
+  PAWL_TRY_ASSIGN(const bool is_meant,
+                  confirm_count(console, verb.texts.name, count, arguments.targets.yes));
+  if (!is_meant) {
+    return kExitFailure;
   }
   Work work(console, *store, verb, arguments, count);
   PAWL_TRY(search_runs(*store, query, {}, [&](const store::RunRow& row) -> Result<bool> {
@@ -195,17 +143,9 @@ Result<int> do_matching(Console& console, const Verb& verb, const Arguments& arg
 }
 
 Result<int> run(Console& console, const Verb& verb, const Arguments& arguments) {
-  const bool has_filter = arguments.all || !arguments.filter.is_empty();
-  if (arguments.ids.empty() && !has_filter) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "name runs, or say which by a filter such as --kind; --all means every one");
-  }
-  if (!arguments.ids.empty() && has_filter) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "either name runs or give a filter, not both; nothing was done");
-  }
-  return arguments.ids.empty() ? do_matching(console, verb, arguments)
-                               : do_named(console, verb, arguments);
+  PAWL_TRY(check_targets(arguments.targets));
+  return arguments.targets.are_named() ? do_named(console, verb, arguments)
+                                       : do_matching(console, verb, arguments);
 }
 
 // --- The verbs -----------------------------------------------------------------------------------
@@ -359,17 +299,11 @@ void add_verb_commands(Frame& frame) {
     CLI::App* command = frame.add(verb->texts, [verb, arguments](Console& console) {
       return run(console, *verb, *arguments);
     });
-    CLI::Option* ids = command->add_option("ids", arguments->ids, "Ids of runs, in full");
-    ids->type_name("ID");
-    frame.set_values(ids, Values::kRunIds);
-    add_run_number(command, arguments->number);
+    add_targets(frame, command, arguments->targets);
     if (verb->has_reason) {
       command->add_option("--reason", arguments->reason, "Why, for whoever looks at the run")
           ->type_name("TEXT");
     }
-    add_filter(frame, command, arguments->filter);
-    command->add_flag("--all", arguments->all, "Every run that it can be done to");
-    command->add_flag("--yes", arguments->yes, "Do not ask before it is done to all that match");
     frame.add_shared(command);
   }
 }

@@ -924,19 +924,24 @@ void EngineImpl::look_for_ends() {
   }
   looked_for_last_ = ids.back();
   post(Lane::kReader, [this, ids = std::move(ids)] {
-    std::vector<std::pair<std::string, Result<std::optional<RunOutcome>>>> found;
+    std::vector<std::pair<std::string, Result<RunEnd>>> found;
     found.reserve(ids.size());
     for (const std::string& id : ids) {
       found.emplace_back(id, read_end(id));
     }
     post(Lane::kLoop, [this, found = std::move(found)] {
-      for (const auto& [id, outcome] : found) {
-        if (outcome && *outcome) {
-          tell_waiters(id, **outcome);
-        } else if (!outcome && !may_go_away(outcome.error().code)) {
-          tell_waiters(id, outcome.error());
-        } else if (!outcome) {
-          report(outcome.error(), "looking for the end of run '" + id + "'");
+      for (const auto& [id, end] : found) {
+        if (end && end->outcome) {
+          tell_waiters(id, *end->outcome);
+        } else if (end && end->blocked) {
+          // Unless it is about to be tried here.
+          if (!started_ || has_tried_all_) {
+            report_blocked(*end->blocked);
+          }
+        } else if (!end && !may_go_away(end.error().code)) {
+          tell_waiters(id, end.error());
+        } else if (!end) {
+          report(end.error(), "looking for the end of run '" + id + "'");
           delayed_.push_back({back_off(), [this, again = id] { check_waiter(again); }});
           set_alarm();
         }
@@ -947,21 +952,27 @@ void EngineImpl::look_for_ends() {
   });
 }
 
-Result<std::optional<RunOutcome>> EngineImpl::read_end(const std::string& id) {
+Result<EngineImpl::RunEnd> EngineImpl::read_end(const std::string& id) {
   PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row, store_->find_run(id, std::nullopt));
   if (!row) {
     return no_run(id);
   }
-  if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
-    return std::optional<RunOutcome>();
+  RunEnd end;
+  if (row->status == store::RunStatus::kBlocked) {
+    PAWL_TRY_ASSIGN(std::string reason, store_->read_reason(row->key));
+    end.blocked = {row->key, row->id, row->kind, std::move(reason)};
+    return end;
   }
-  RunOutcome outcome;
+  if (!store::is_closed(row->status) || row->status == store::RunStatus::kRecurred) {
+    return end;
+  }
+  RunOutcome& outcome = end.outcome.emplace();
   outcome.status = row->status;
   PAWL_TRY(store_->read_last(row->key, [&](const replay::Entry& entry) -> Result<void> {
     outcome.payload = entry.payload;
     return {};
   }));
-  return std::optional<RunOutcome>(std::move(outcome));
+  return end;
 }
 
 }  // namespace pawl::engine

@@ -27,6 +27,9 @@
 
 namespace pawl::engine {
 
+// How the reason of a run begins that no code can go on with.
+inline constexpr std::string_view kDamagedLog = "the stored log is damaged: ";
+
 // Runs taken by one claim.
 inline constexpr std::size_t kClaimLimit = 1000;
 
@@ -117,6 +120,19 @@ class EngineImpl final : public Engine {
     std::int64_t next_write_ms = 0;  // Not before then.
   };
 
+  struct BlockedRun {
+    store::RunKey key = 0;
+    std::string id;
+    std::string kind;
+    std::string reason;
+  };
+
+  // What is found of a run that somebody waits for. Neither: it is on its way.
+  struct RunEnd {
+    std::optional<RunOutcome> outcome;
+    std::optional<BlockedRun> blocked;
+  };
+
   struct LoadedRun {
     replay::Log log;
     std::string input;
@@ -159,7 +175,7 @@ class EngineImpl final : public Engine {
   void check_waiters(bool held_too = false);
   void check_waiter(const std::string& id);
   void look_for_ends();
-  Result<std::optional<RunOutcome>> read_end(const std::string& id);
+  Result<RunEnd> read_end(const std::string& id);
 
   // --- Runs (engine_runs.cc) ---
   void claim_soon();
@@ -202,6 +218,7 @@ class EngineImpl final : public Engine {
   void look_for_stuck();
   void claim_stuck();
   void end_stuck_search();
+  void report_blocked(const BlockedRun& run);
 
   // --- Retention (engine_retention.cc) ---
   void plan_retention();
@@ -276,6 +293,7 @@ class EngineImpl final : public Engine {
   bool is_claiming_stuck_ = false;
   bool look_for_stuck_again_ = false;
   bool has_tried_all_ = false;  // That other code had blocked when this engine started.
+  std::unordered_map<store::RunKey, std::size_t> told_blocked_;  // And a hash of the reason.
   std::int64_t next_wake_ms_ = store::kNever;
   store::ArrivalKey inbox_read_ = 0;
   // Reads of inboxes under way. What is consumed meanwhile may still be among what they find.

@@ -186,8 +186,7 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
     if (result.error().code == ErrorCode::kCorruptLog ||
         result.error().code == ErrorCode::kMalformedInput) {
       slot->phase = Phase::kIdle;
-      commit(*slot,
-             slot->run->block(now_ms, "the stored log is damaged: " + result.error().message));
+      commit(*slot, slot->run->block(now_ms, std::string(kDamagedLog) + result.error().message));
       return;
     }
     report(result.error(), "reading run '" + slot->run->row().id + "'");
@@ -230,7 +229,7 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
     return;
   }
   if (Result<void> done = run.load(std::move(result->log), result->input); !done) {
-    commit(*slot, run.block(now_ms, "the stored log is damaged: " + done.error().message));
+    commit(*slot, run.block(now_ms, std::string(kDamagedLog) + done.error().message));
     return;
   }
   process(*slot);
@@ -344,6 +343,9 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   if (inbox_reads_ > 0) {
     just_consumed_.insert(commit.consumed.begin(), commit.consumed.end());
   }
+  if (!told_blocked_.empty() && commit.status != store::RunStatus::kBlocked) {
+    told_blocked_.erase(key);  // It goes on.
+  }
   slot->run->committed(commit);
   slot->is_paused = commit.is_paused;
   touched(commit.others);
@@ -366,7 +368,11 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     return;
   }
   if (commit.released) {
-    if (commit.status == store::RunStatus::kBlocked || commit.is_paused) {
+    if (commit.status == store::RunStatus::kBlocked) {
+      const store::RunRow& row = slot->run->row();
+      report_blocked({key, row.id, row.kind, commit.reason});
+      drop(key);
+    } else if (commit.is_paused) {
       drop(key);
     } else {
       next_wake_ms_ =

@@ -3,11 +3,20 @@
 // that were recorded under the definition that is here: those cannot come back blocked by this code
 // for the same reason, so two workers of different code never pass a run to and fro. The same holds
 // for runs that need an activity to go on with their compensations, and find it here.
+// And telling of runs that are blocked: who waits for their result would wait without a word.
 #include <algorithm>
 
 #include "engine/engine_impl.h"
 
 namespace pawl::engine {
+
+namespace {
+
+// Reports that are remembered, so as not to repeat them. More are blocked by one bad deploy than
+// anybody reads.
+constexpr std::size_t kToldMax = 10'000;
+
+}  // namespace
 
 void EngineImpl::look_for_stuck() {
   if (!started_ || stopping_) {
@@ -78,10 +87,34 @@ void EngineImpl::claim_stuck() {
 
 void EngineImpl::end_stuck_search() {
   stuck_after_.reset();
-  has_tried_all_ = true;
+  if (!std::exchange(has_tried_all_, true)) {
+    check_waiters();  // What is still blocked stays so.
+  }
   if (std::exchange(look_for_stuck_again_, false)) {
     look_for_stuck();
   }
+}
+
+// Once, unless the run has gone on since, or the reason is another one. What belongs to this run is
+// apart from the error, so that whoever counts equal errors sees one in all runs of a bad deploy.
+void EngineImpl::report_blocked(const BlockedRun& run) {
+  const std::size_t reason = std::hash<std::string>()(run.reason);
+  const auto told = told_blocked_.find(run.key);
+  if (told != told_blocked_.end() && told->second == reason) {
+    return;
+  }
+  if (told_blocked_.size() >= kToldMax) {
+    told_blocked_.clear();
+  }
+  told_blocked_[run.key] = reason;
+  std::string text = run.reason.substr(0, run.reason.find('\n'));
+  text += run.reason.starts_with(kDamagedLog)
+              ? ". No code can go on with it: restore a copy of the store, or terminate the run"
+              : ". Nothing is lost: deploy code that fits, and it goes on; 'pawl check --with "
+                "PROGRAM' says beforehand whether a build does";
+  report(
+      make_error(ErrorCode::kInvalidState, std::move(text)),
+      "run '" + run.id + "' of kind '" + run.kind + "' is blocked (see 'pawl why " + run.id + "')");
 }
 
 }  // namespace pawl::engine

@@ -247,9 +247,8 @@ Turn Run::take_turn(std::int64_t now_ms) {
     return turn;
   }
   add_batch(turn);
-  if (!definition_written_ && machine_->has_replayed_all()) {
-    // Code and history agree.
-    turn.commit.definition = definition_->fingerprint;
+  if (!definition_written_) {
+    mark_definition(turn.commit);
   }
   if (!turn.commit.ending) {
     add_release(now_ms, turn.commit);
@@ -258,6 +257,23 @@ Turn Run::take_turn(std::int64_t now_ms) {
   turn.has_changes = !commit.entries.empty() || !commit.consumed.empty() ||
                      !commit.arrivals.empty() || commit.release || commit.definition.has_value();
   return turn;
+}
+
+// Whose history it is from now on.
+void Run::mark_definition(store::CommitTurn& commit) const {
+  if (machine_->has_replayed_all()) {
+    commit.definition = definition_->fingerprint;  // Code and history agree.
+    return;
+  }
+  // What comes after may disagree. If it does, this code is not to blame, nor is that from before
+  // when it meets the new commands: it is not known any more whose history it is. (One that refuses
+  // other code would forget by this that a person let it go on.)
+  const bool any_commands = std::ranges::any_of(commit.entries, [](const replay::Entry& entry) {
+    return replay::traits(entry.kind).role == replay::EntryRole::kCommand;
+  });
+  if (any_commands && !row_.definition.empty() && definition_->on_change != OnChange::kRefuse) {
+    commit.definition = "";
+  }
 }
 
 void Run::give_arrivals(std::int64_t now_ms, store::CommitTurn& commit) {
@@ -605,8 +621,10 @@ Turn Run::refuse(std::int64_t now_ms) {
   const std::optional<replay::Violation>& found = machine_->violation();
   PAWL_CHECK(found.has_value());
   const replay::Violation& violation = *found;
-  const bool is_same_code =
-      !definition_->fingerprint.empty() && row_.definition == definition_->fingerprint;
+  // Not if a person has let other code go on with it: that may have written.
+  const bool is_same_code = !definition_->fingerprint.empty() &&
+                            row_.definition == definition_->fingerprint &&
+                            !(definition_->on_change == OnChange::kRefuse && row_.is_approved);
   if (!is_same_code) {
     return block_code(now_ms, violation.render());
   }
@@ -690,7 +708,8 @@ void Run::committed(store::CommitTurn& commit) {
   put_all(std::move(commit.bounced));
   if (commit.definition) {
     row_.definition = *commit.definition;
-    definition_written_ = true;
+    row_.is_approved = false;
+    definition_written_ = row_.definition == definition_->fingerprint;
   }
 }
 

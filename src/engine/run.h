@@ -134,6 +134,7 @@ class Run final : public RunHost {
 
  private:
   Operation& add_operation(replay::FutureId future, RetryPolicy retry);
+  void mark_definition(store::CommitTurn& commit) const;
   void give_arrivals(std::int64_t now_ms, store::CommitTurn& commit);
   bool record_outcomes();
   void drive(store::CommitTurn& commit);

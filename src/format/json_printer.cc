@@ -20,6 +20,10 @@ constexpr int kLeadingZerosMax = 3;
 // The shortest digits that are read as this number again.
 void print_number(std::string& out, double number) {
   out += std::signbit(number) ? "-" : "";
+  if (std::isinf(number)) {  // What was read of 1e400: JSON has no other way to write it.
+    out += "1e+999";
+    return;
+  }
   std::array<char, 32> buffer{};
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(),
                                           std::abs(number), std::chars_format::scientific);

@@ -88,7 +88,6 @@ class Cutter {
 
  private:
   Result<void> check_loops() const;
-  void map_ids();
   std::string new_id(const std::string& id) const;
   void copy_entries();
   void find_cancelled();
@@ -138,7 +137,7 @@ Result<ForkPlan> Cutter::run() {
   image.row.changed_ms = cut_.now_ms;  // Its start stays: the code may have read the time of it.
   image.input = document_.image.input;
   image.tags = document_.image.tags;
-  map_ids();
+  ids_ = made_ids(log_, cut_.at, document_.image.row.uuid, cut_.uuid);
   copy_entries();
   find_cancelled();
   PAWL_TRY(add_open_commands());
@@ -173,20 +172,6 @@ Result<void> Cutter::check_loops() const {
     }
   }
   return {};
-}
-
-void Cutter::map_ids() {
-  for (RecordId id = 0; id < cut_.at; ++id) {
-    const Record& record = log_[id];
-    if (!record.is_command || !record.id_is_binary) {
-      continue;
-    }
-    const std::string location = log_.location(record).to_string();
-    const std::string text = log_.id_text(record);
-    if (text == uuid5(document_.image.row.uuid, location).to_string()) {
-      ids_[text] = uuid5(cut_.uuid, location).to_string();
-    }
-  }
 }
 
 std::string Cutter::new_id(const std::string& id) const {

@@ -255,6 +255,12 @@ class Fields {
                                   std::int64_t{Limits::max()});
     });
   }
+  // Of what has happened. What lists go by would not find others.
+  void moment(std::string_view key, std::int64_t& field, bool required = false) {
+    read(key, field, required, [](const json::value& value, const std::string& path) {
+      return format::read_integer(value, path, 0, kNever - 1);
+    });
+  }
   // One of `names`, as its place among them.
   template <class Enum, std::size_t Size>
   void choice(std::string_view key, Enum& field, const std::array<std::string_view, Size>& names) {
@@ -394,8 +400,8 @@ Result<void> read_task(store::RunImage& image, const json::value& value, const s
   fields.number("heartbeatMs", task.heartbeat_ms);
   fields.number("deadlineAt", task.deadline_ms);
   fields.number("dueAt", task.due_ms);
-  fields.number("createdAt", task.created_ms);
-  fields.number("startedAt", task.started_ms);
+  fields.moment("createdAt", task.created_ms);
+  fields.moment("startedAt", task.started_ms);
   fields.payload("details", task.details);
   fields.payload("lastError", task.last_error);
   fields.flag("cancelRequested", task.cancel_requested);
@@ -458,8 +464,8 @@ void read_row(Fields& fields, store::RunImage& image) {
   fields.text("definition", row.definition);
   fields.flag("approved", row.is_approved);
   fields.flag("paused", row.is_paused);
-  fields.number("startedAt", row.created_ms, true);
-  fields.number("changedAt", row.changed_ms);
+  fields.moment("startedAt", row.created_ms, true);
+  fields.moment("changedAt", row.changed_ms);
   if (fields.ok() && row.number == 0) {
     fields.fail(bad_field("number", "runs are counted from 1"));
   }

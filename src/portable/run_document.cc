@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/uuid.h"
 #include "replay/location.h"
@@ -227,6 +228,46 @@ Result<void> check_document(const RunDocument& document) {
   PAWL_TRY(check_tasks(document, log));
   PAWL_TRY(check_inbox(document));
   return check_forgotten(document);
+}
+
+std::map<std::string, std::string> made_ids(const replay::Log& log, replay::RecordId end,
+                                            const Uuid& from, const Uuid& to) {
+  std::map<std::string, std::string> ids;
+  for (replay::RecordId id = 0; id < end; ++id) {
+    const replay::Record& record = log[id];
+    if (!record.is_command || !record.id_is_binary) {
+      continue;
+    }
+    const std::string location = log.location(record).to_string();
+    std::string text = log.id_text(record);
+    if (text == uuid5(from, location).to_string()) {
+      ids.emplace(std::move(text), uuid5(to, location).to_string());
+    }
+  }
+  return ids;
+}
+
+Result<void> give_run_id(RunDocument& document, const Uuid& uuid) {
+  PAWL_TRY_ASSIGN(const replay::Log log, load_log(document));
+  store::RunImage& image = document.image;
+  const auto ids = made_ids(log, static_cast<replay::RecordId>(log.size()), image.row.uuid, uuid);
+  const auto new_id = [&](std::string_view id) {
+    const auto found = ids.find(std::string(id));
+    return found == ids.end() ? std::string(id) : found->second;
+  };
+  image.row.uuid = uuid;
+  for (std::vector<Entry>* entries : {&document.log, &document.forgotten}) {
+    for (Entry& entry : *entries) {
+      entry.id = document.keeper->keep(new_id(entry.id));
+    }
+  }
+  for (store::TaskRow& task : image.tasks) {
+    task.id = new_id(task.id);
+  }
+  for (store::StoredArrival& arrival : image.inbox) {
+    arrival.id = new_id(arrival.id);
+  }
+  return check_document(document);
 }
 
 store::CreateRun make_create_run(const RunDocument& document, std::int64_t now_ms) {

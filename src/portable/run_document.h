@@ -3,12 +3,14 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "base/uuid.h"
 #include "replay/entry.h"
 #include "replay/log.h"
 #include "replay/text_pool.h"
@@ -53,6 +55,13 @@ Result<replay::Log> load_log(const RunDocument& document);
 // for: the log does not load, a command has the id of another run, the status does not fit the log,
 // or a task or an arrival is for nothing that the log knows.
 Result<void> check_document(const RunDocument& document);
+
+// New ids of commands by their old ones, if the run `from` becomes the run `to`: of those before
+// `end` whose ids are made from the run id.
+std::map<std::string, std::string> made_ids(const replay::Log& log, replay::RecordId end,
+                                            const Uuid& from, const Uuid& to);
+// The same run with another run id. A checked document stays one.
+Result<void> give_run_id(RunDocument& document, const Uuid& uuid);
 
 // To put it into a store, but for what loops have forgotten: that is for people to look at.
 store::CreateRun make_create_run(const RunDocument& document, std::int64_t now_ms);

@@ -17,6 +17,7 @@
 #include "sdk/program.h"
 #include "sdk/token.h"
 #include "store/sqlite/sqlite_store.h"
+#include "store/state.h"
 
 namespace pawl {
 
@@ -537,29 +538,12 @@ std::optional<std::string> state(Client& client, const std::string& run, std::st
                                  std::uint64_t until_seq) {
   const Call call(client, false);
   const store::RunRow row = find_row(client, run);
-  std::optional<std::string> value;
-  const auto look_at = [&](const replay::Entry& entry) -> Result<void> {
-    if (entry.seq > until_seq) {
-      return {};
-    }
-    if (entry.kind == replay::EntryKind::kStateSet && entry.name == key) {
-      value = entry.payload;
-    } else if (entry.kind == replay::EntryKind::kStateCleared && entry.name == key) {
-      value.reset();
-    } else if (entry.checkpoint != nullptr) {
-      for (const replay::StateChange& change : entry.checkpoint->changes) {
-        if (change.key == key) {
-          value = change.value;
-        }
-      }
-    }
-    return {};
-  };
-  const Result<void> read = client.store().read_log(row.key, 1, look_at);
-  if (!read) {
-    throw_client_error(call_on("state of", run), read.error());
+  Result<store::State> state = store::read_state(client.store(), row.key, until_seq);
+  if (!state) {
+    throw_client_error(call_on("state of", run), state.error());
   }
-  return value;
+  const auto found = state->values.find(std::string(key));
+  return found == state->values.end() ? std::nullopt : std::optional(std::move(found->second));
 }
 
 void stop(Client& client) { client.stop(); }

@@ -1,57 +1,37 @@
 #include "sdk/token.h"
 
-#include <cstdint>
+#include <algorithm>
+
+#include "base/base64.h"
 
 namespace pawl::detail {
-
-namespace {
-constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-}  // namespace
 
 std::string make_token(std::string_view run_id, std::string_view promise) {
   std::string bytes(run_id);
   bytes += '\0';
   bytes += promise;
-  std::string token;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char byte : bytes) {
-    bits = (bits << 8U) | static_cast<std::uint8_t>(byte);
-    count += 8;
-    while (count >= 6) {
-      count -= 6;
-      token += kDigits[(bits >> count) & 63U];
-    }
-  }
-  if (count > 0) {
-    token += kDigits[(bits << (6 - count)) & 63U];
-  }
+  std::string token = encode_base64(bytes);
+  token.resize(token.find_last_not_of('=') + 1);
+  std::replace(token.begin(), token.end(), '+', '-');
+  std::replace(token.begin(), token.end(), '/', '_');
   return token;
 }
 
 std::optional<std::pair<std::string, std::string>> read_token(std::string_view token) {
-  std::string bytes;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char digit : token) {
-    const std::size_t value = kDigits.find(digit);
-    if (value == std::string_view::npos) {
-      return std::nullopt;
-    }
-    bits = (bits << 6U) | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes += static_cast<char>((bits >> count) & 255U);
-    }
-  }
-  // A zero byte may be in the run's id; hardly in a promise's name.
-  const std::size_t split = bytes.rfind('\0');
-  if (split == std::string::npos || split == 0 || split + 1 == bytes.size()) {
+  if (token.find_first_of("+/=") != std::string_view::npos) {
     return std::nullopt;
   }
-  return std::pair(bytes.substr(0, split), bytes.substr(split + 1));
+  std::string text(token);
+  std::replace(text.begin(), text.end(), '-', '+');
+  std::replace(text.begin(), text.end(), '_', '/');
+  text.append((4 - text.size() % 4) % 4, '=');
+  const std::optional<std::string> bytes = decode_base64(text);
+  // A zero byte may be in the run's id; hardly in a promise's name.
+  const std::size_t split = bytes ? bytes->rfind('\0') : std::string::npos;
+  if (split == std::string::npos || split == 0 || split + 1 == bytes->size()) {
+    return std::nullopt;
+  }
+  return std::pair(bytes->substr(0, split), bytes->substr(split + 1));
 }
 
 }  // namespace pawl::detail

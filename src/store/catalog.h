@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/uuid.h"
 #include "store/rows.h"
 #include "store/run_image.h"
 
@@ -110,6 +111,8 @@ class Catalog {
   // behind `after`.
   virtual Result<std::vector<ClosedRun>> find_closed(RunStatus status, std::int64_t before_ms,
                                                      const ClosedRun& after, std::size_t limit) = 0;
+  // Whether there is a run with this run id. Goes through all of them.
+  virtual Result<bool> has_run(const Uuid& uuid) = 0;
   // All but the log of a run that is there; kNotFound if it is not.
   virtual Result<RunImage> read_image(RunKey run) = 0;
 

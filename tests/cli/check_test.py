@@ -124,6 +124,14 @@ class CheckTest(unittest.TestCase):
                          ["{1, 2} Signal(0) left:1", "{2, 2} Signal(0) right:1"])
         self.assertEqual(answers["running"]["added"], ["{1} Operation(0) endless:1"])
 
+    def test_several_processes_say_the_same_in_the_same_order(self):
+        for variant in ("good", "broken"):
+            one = self.check_variant(variant, "-o", "jsonl")
+            self.assertEqual(self.check_variant(variant, "-o", "jsonl", "--jobs", "4"), one)
+            self.assertEqual(self.check_variant(variant, "-j", "64"), self.check_variant(variant))
+        for jobs in ("0", "65", "x"):
+            self.assertEqual(self.check_variant("good", "--jobs", jobs)[0], 2)
+
     def test_what_fits_goes_on(self):
         with tempfile.TemporaryDirectory() as name:
             for suffix in ("", "-wal"):

@@ -533,7 +533,7 @@ class History(unittest.TestCase):
                                    (f"sqlite:{root}/text.db", "is not an SQLite database"),
                                    (f"sqlite:{root}/other.db", "is the database of another program"),
                                    (f"sqlite:{root}/none.db", "there is no file"),
-                                   (f"sqlite:{root}", "cannot open"),
+                                   (f"sqlite:{root}", "is a directory"),
                                    (f"sqlite:{root}/text.db/x.db", "there is no file"),
                                    (f"sqlite:{self.path}?namespace=typo", "has no namespace 'typo'"),
                                    ("x.db", "it has to begin with 'sqlite:'")):

@@ -479,7 +479,7 @@ class Runs(Beside):
         with open("/dev/full", "w", encoding="utf-8") as full:
             for arguments in (["list"], ["describe", "waiting"], ["--help"], ["man"], ["stats", "-o", "json"]):
                 code, _, err = self.pawl(*arguments, stdout=full)
-                self.assertEqual(code, FAILURE, arguments)
+                self.assertEqual((code, err), (FAILURE, "pawl: standard output: No space left on device\n"), arguments)
         process = subprocess.Popen([PAWL, "list", "--all", "-o", "jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=plain_environment(PAWL_STORE=self.store))
         process.stdout.close()
@@ -623,6 +623,29 @@ class Batches(Beside):
         code, out, _ = self.pawl("purge", "bystander")
         self.assertEqual((code, out), (FAILURE, "deleted 0, skipped 1 (open, e.g. bystander)\n"))
 
+    def test_an_empty_value_does_not_widen_a_filter(self):
+        self.start("echoes", "e-1", "completed", "--tag", "empty=1")
+        for option in (["--ended-before", ""], ["--ended-before="], ["--started-after", " "], ["-q", ""], ["-q", " "],
+                       ["--query="], ["--number", "3"]):
+            with self.subTest(option):
+                code, out, err = self.pawl("delete", "--tag", "empty=1", *option, "--yes")
+                self.assertEqual((code, out), (USAGE, ""), err)
+                self.assertEqual(self.json("describe", "e-1")["status"], "completed")
+        for arguments in (["start", "echoes", "--id", ""], ["start", "waits", "--signal", ""], ["list", "--cursor", ""],
+                          ["result", "e-1", "--timeout", ""], ["tasks", "--queue", ""], ["list", "--store", ""],
+                          ["fork", "e-1", "--at", ""], ["export", "e-1", "-f", ""]):
+            with self.subTest(arguments):
+                code, out, err = self.pawl(*arguments)
+                self.assertEqual((code, out), (USAGE, ""))
+                self.assertIn("a value is wanted, not ''", err)
+
+    def test_nothing_behind_an_equals_sign_is_nothing(self):
+        for run_id in ("n-1", "n-2"):
+            self.start("waits", run_id, "waiting")
+        self.assertEqual(self.done("terminate", "--reason=", "n-1", "n-2"), "terminated 2\n")
+        self.done("start", "nobody-has-it", "--id=--odd=")
+        self.assertEqual(self.json("describe", "--", "--odd=")["id"], "--odd=")
+
     def test_what_is_too_much_or_too_little(self):
         self.assertIn("--all means every one", self.told(USAGE, "terminate"))
         self.assertIn("not both", self.told(USAGE, "terminate", "a", "--kind", "b"))
@@ -671,6 +694,13 @@ class Hostile(Beside):
         self.assertNotIn("\x1b", self.done("__complete", "--", "describe", "two"))
         self.assertIn("two words", self.done("__complete", "--", "describe", "two"))
 
+    def test_numbers_that_are_too_large(self):
+        self.done("start", "nobody-has-it", "--id", "large", "-i", "[1e400, -1e400]")
+        out = self.done("describe", "large", "-o", "json")
+        self.assertEqual(json.loads(out)["input"], [float("inf"), float("-inf")])
+        self.assertNotIn("i.f", out)
+        self.assertEqual(json.loads(self.done("export", "large"))["input"], {"$text": "[1e400, -1e400]"})
+
     def test_ids_that_are_not_there(self):
         for run_id in ("", "' OR 1=1 --", "%x", "no\x1b[31m\nred", "y" * 100_000):
             with self.subTest(run_id[:20]):
@@ -718,12 +748,34 @@ class Stores(unittest.TestCase):
         self.refused(f"sqlite:{self.root}/empty.db", "is empty: no engine has used it yet")
         self.refused(f"sqlite:{self.root}/text.db", "is not an SQLite database")
         self.refused(f"sqlite:{self.root}/other.db", "is the database of another program")
-        self.refused(f"sqlite:{self.root}", "cannot open")
+        self.refused(f"sqlite:{self.root}", "is a directory")
         self.refused(f"sqlite:{good}?namespace=typo", "has no namespace 'typo'")
         self.assertEqual({path.name: path.read_bytes() for path in self.root.iterdir()}, before)
         code, _, err = run("list", "--store", "shop.db")
         self.assertEqual(code, USAGE)
         self.assertIn("it has to begin with 'sqlite:'", err)
+
+    def test_a_pipe_is_no_store(self):
+        os.mkfifo(self.root / "pipe")
+        self.refused(f"sqlite:{self.root}/pipe", "is no file; name the file of a database")
+
+    def test_who_waits_for_a_result_only_looks(self):
+        path = self.make()
+        run("start", "waits", "--id", "open", "--store", f"sqlite:{path}")
+        before = {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in self.root.iterdir()}
+        watched = self.root.stat().st_mtime_ns
+        code, _, err = run("result", "open", "--timeout", "1s", "--store", f"sqlite:{path}")
+        self.assertEqual(code, FAILURE)
+        self.assertIn("has not ended in time", err)
+        self.assertEqual({each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in self.root.iterdir()}, before)
+        self.assertEqual(self.root.stat().st_mtime_ns, watched, "files came and went")
+        with subprocess.Popen([PAWL, "result", "open", "--timeout", "30s", "--store", f"sqlite:{path}"],
+                              stdout=subprocess.PIPE, text=True, env=plain_environment()) as waiting:
+            with subprocess.Popen([HOST, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as host:
+                self.assertEqual(host.stdout.readline(), "ready\n")
+                run("signal", "open", "go", "7", "--store", f"sqlite:{path}")
+                self.assertEqual(waiting.communicate(timeout=30)[0], "7\n")
+                host.communicate(timeout=30)
 
     def test_the_store_is_found(self):
         self.make("pawl.db")

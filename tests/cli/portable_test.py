@@ -5,6 +5,7 @@ Usage: portable_test.py PATH_TO_PAWL PATH_TO_CLI_PORTABLE_HOST
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,6 +23,13 @@ class Files(Beside):
     def exported(self, *arguments):
         return json.loads(self.done("export", *arguments))
 
+    def assert_same(self, copy, original, *fields):
+        """But for these fields, the run id, and ids that are made from it."""
+        bare = [{**without(document, "runId", *fields),
+                 "log": [without(entry, "operationId", "taskExecutionId") for entry in document["log"]]}
+                for document in (copy, original)]
+        self.assertEqual(*bare)
+
     def test_a_copy_is_the_same_and_goes_on(self):
         self.start("order", "order-1", "waiting", "--tag", "customer=7")
         file = self.root / "order-1.json"
@@ -32,10 +40,13 @@ class Files(Beside):
         self.assertEqual(original["tags"], [{"name": "customer", "value": "7"}])
         self.assertEqual([entry["event"] for entry in original["log"]], ["OperationCompleted", "SignalAwaited"])
         self.assertEqual(json.loads(self.done("history", "order-1", "-o", "json")), original)
-        self.assertEqual(self.done("import", file, "--id", "copy-1", "--paused"), "imported copy-1, which is paused\n")
+        new_id = "it has a new run id, since the store has a run with that of the file\n"
+        self.assertEqual(self.done("import", file, "--id", "copy-1", "--paused"),
+                         "imported copy-1, which is paused\n" + new_id)
         copy = self.exported("copy-1")
         self.assertEqual(copy["paused"], True)
-        self.assertEqual(without(copy, "id", "paused"), without(original, "id"))
+        self.assertNotEqual(copy["runId"], original["runId"])
+        self.assert_same(copy, original, "id", "paused")
         self.done("unpause", "copy-1")
         self.done("signal", "copy-1", "pay", '{"cents": 5}')
         result = json.loads(self.done("result", "copy-1", "--timeout", "30s"))
@@ -43,11 +54,19 @@ class Files(Beside):
         # Payloads with blanks, and numbers with a point, in an ended one.
         ended = self.exported("copy-1")
         self.assertEqual(self.done("import", "-", "--id", "copy-2", stdin=json.dumps(ended)),
-                         "imported copy-2, which is completed\n")
-        self.assertEqual(without(self.exported("copy-2"), "id"), without(ended, "id"))
+                         "imported copy-2, which is completed\n" + new_id)
+        self.assert_same(self.exported("copy-2"), ended, "id")
         self.assertEqual(json.loads(self.done("result", "copy-2")), result)
-        self.assertEqual(json.loads(self.done("import", "-", "--id", "copy-3", "-o", "json",
-                                              stdin=json.dumps(ended)))["id"], "copy-3")
+        made = json.loads(self.done("import", "-", "--id", "copy-3", "-o", "json", stdin=json.dumps(ended)))
+        self.assertEqual((made["id"], made["hasNewRunId"]), ("copy-3", True))
+        ids = [each["runId"] for each in self.json("list", "-q", "id in (order-1, copy-1, copy-2, copy-3)")["runs"]]
+        self.assertEqual(len(set(ids)), 4)
+        # Of a task that is out, row and entry keep the same id.
+        self.start("retries", "out", "waiting")
+        self.done("import", "-", "--id", "out-copy", "--paused", stdin=self.done("export", "out"))
+        copy = self.exported("out-copy")
+        self.assertEqual(copy["tasks"][0]["id"], copy["log"][0]["taskExecutionId"])
+        self.assertNotEqual(copy["tasks"][0]["id"], self.exported("out")["tasks"][0]["id"])
 
     def test_from_store_to_store(self):
         path = self.root / "other.db"
@@ -82,6 +101,23 @@ class Files(Beside):
         self.assertIn("there is no run", self.told(NOT_FOUND, "export", "nobody"))
         self.assertIn("No such file", self.told(FAILURE, "export", "many-1", "-f", self.root / "no" / "file"))
 
+    def test_what_is_no_plain_file_is_written_to(self):
+        self.start("order", "piped", "waiting")
+        text = self.done("export", "piped")
+        pipe = self.root / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+            self.done("export", "piped", "-f", pipe)
+            self.assertEqual(reader.communicate(timeout=30)[0], text)
+        self.assertTrue(pipe.is_fifo())
+        real, link = self.root / "real.json", self.root / "link.json"
+        real.write_text("old", encoding="utf-8")
+        link.symlink_to(real)
+        self.done("export", "piped", "-f", link)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(real.read_text(encoding="utf-8"), text)
+        self.assertIn("not for a filter", self.told(USAGE, "export", "--all", "-d", self.root / "x", "--number", "2"))
+
     def test_what_is_not_imported(self):
         self.start("order", "there", "waiting")
         text = self.done("export", "there")
@@ -95,6 +131,10 @@ class Files(Beside):
                           json.loads(text)["runId"], "11111111-2222-4333-8444-555555555555")))
         self.assertIn("status: it is completed, but", self.told(
             FAILURE, "import", "-", "--id", "new", stdin=text.replace('"status": "waiting"', '"status": "completed"')))
+        for field, moment in (("startedAt", -5), ("startedAt", 2**63 - 1), ("changedAt", -1)):
+            document = {**json.loads(text), field: moment}
+            self.assertIn(f"{field}: expected a whole number from 0 to ",
+                          self.told(USAGE, "import", "-", "--id", "new", stdin=json.dumps(document)))
         self.assertIn("No such file", self.told(NOT_FOUND, "import", self.root / "missing.json"))
         self.assertIn("there is no run", self.told(NOT_FOUND, "describe", "new"))
 
@@ -183,6 +223,32 @@ class Retries(Beside):
         out = self.done("retry", "undone", "--force")
         self.assertIn("warning: the original has compensated: 'undo'", out)
         self.assertIn("undone: goes on as run 2 from its end", out)
+
+    def test_many_are_tried_again(self):
+        for run in ("all-1", "all-2"):
+            self.start("fails", run, "failed", "--tag", "many=1")
+        self.start("undoes", "all-3", "failed", "--tag", "many=1")
+        self.start("order", "all-4", "waiting", "--tag", "many=1")
+        self.assertIn("retry 3 runs?", self.told(USAGE, "retry", "--tag", "many=1"))
+        out = self.done("retry", "--tag", "many=1", "--dry-run")
+        self.assertIn("would retry 2, skipped 1 (refused, e.g. all-3)\n", out)
+        self.assertEqual(self.json("describe", "all-1")["number"], 1)
+        out = self.done("retry", "--tag", "many=1", "--yes")
+        self.assertIn("all-2: goes on as run 2 from its end", out)
+        self.assertIn("all-3: run 'all-3' has compensated", out)
+        self.assertTrue(out.endswith("retried 2, skipped 1 (refused, e.g. all-3)\n"), out)
+        self.assertEqual(self.json("describe", "all-1")["number"], 2)
+        # Those that have gone on are not tried twice; of several that are named, one may be refused.
+        self.await_status("all-1", "failed")
+        self.await_status("all-2", "failed")
+        again = json.loads(self.done("retry", "-q", "id in (all-1, all-2) and status = failed", "--yes", "-o", "json"))
+        self.assertEqual(again, {"done": 2, "skipped": 2, "why": {"a newer run is there": 2}})
+        code, out, _ = self.pawl("retry", "all-3", "all-4", "-o", "json")
+        self.assertEqual((code, json.loads(out)), (FAILURE, {"done": 0, "skipped": 2, "why": {
+            "nothing in it waits for another attempt": 1, "refused": 1}}))
+        self.assertIn("there is no run 'nowhere'", self.told(NOT_FOUND, "retry", "all-1", "nowhere"))
+        self.assertIn("name runs, or say which", self.told(USAGE, "retry"))
+        self.assertIn("not both", self.told(USAGE, "retry", "all-1", "--kind", "fails"))
 
     def test_a_child_has_to_be_deleted_first(self):
         self.start("parent", "the-parent", "failed")

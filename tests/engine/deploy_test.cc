@@ -69,6 +69,11 @@ class Deploys : public testing::Test {
     EXPECT_EQ(row.status, RunStatus::kBlocked);
     return row;
   }
+  void damage_log() {
+    const auto connection = store::Connection::open({disk_.path(), "", 0, store::Access::kWrite});
+    PAWL_CHECK(connection.has_value());
+    PAWL_CHECK((*connection)->execute("UPDATE pawl_log SET location = 'nonsense'").has_value());
+  }
 
   Disk disk_;
   std::shared_ptr<SimEnvironment> env_ = sim();
@@ -132,11 +137,7 @@ TEST_F(Deploys, APersonMayLetARefusedRunGoOn) {
 
 TEST_F(Deploys, DoNotHelpADamagedLog) {
   start_under(good("1"));
-  {
-    const auto connection = store::Connection::open({disk_.path(), "", 0, store::Access::kWrite});
-    PAWL_CHECK(connection.has_value());
-    PAWL_CHECK((*connection)->execute("UPDATE pawl_log SET location = 'nonsense'").has_value());
-  }
+  damage_log();
   const store::RunRow row = block_under(good("1"));
   EXPECT_EQ(deploy(good("2")).epoch, row.epoch);
   EXPECT_EQ(deploy(good("")).epoch, row.epoch);
@@ -164,6 +165,227 @@ TEST_F(Deploys, MayHelpATurnThatCannotBeWritten) {
   const std::int64_t epoch = deploy(good("1")).epoch;
   EXPECT_EQ(deploy(good("1")).epoch, epoch);
   EXPECT_EQ(deploy(good("2")).status, RunStatus::kCompleted);
+}
+
+// --- What a wrong one has done ---
+
+// Inserts a step, which is allowed, so that it is executed. What follows may disagree.
+class DeploysThatInsert : public Deploys {
+ protected:
+  Definition inserting(std::string fingerprint, bool is_right) {
+    ActivityBody body = [this](ActivityAttempt& attempt) -> ActivityOutcome {
+      keys_.push_back(attempt.key);
+      return {true, "1", {}};
+    };
+    return code(std::move(fingerprint),
+                {run_step("a", yes), run_step("check", std::move(body), {}, 2),
+                 is_right ? plain_step(CommandKind::kSignal, "go")
+                          : plain_step(CommandKind::kTimer, "", 1000),
+                 run_step("b", yes)});
+  }
+  std::vector<std::string> events() {
+    const auto store = disk_.open();
+    return Node::events_of(*store, "r");
+  }
+
+  std::vector<std::string> keys_;  // Of its executions.
+};
+
+TEST_F(DeploysThatInsert, ExecuteTheStepAgainAfterEachWrongOneUnderTheSameKey) {
+  start_under(good("1"));
+  block_under(inserting("2", false));
+  EXPECT_EQ(keys_.size(), 1U);
+  // A turn before has taken the signal; nothing of the one that disagrees is written.
+  EXPECT_THAT(events(), ElementsAre("OperationCompleted", "SignalAwaited", "SignalReceived"));
+  EXPECT_EQ(deploy(inserting("3", false)).status, RunStatus::kBlocked);
+  EXPECT_EQ(keys_.size(), 2U);
+  EXPECT_EQ(deploy(inserting("4", true)).status, RunStatus::kCompleted);
+  EXPECT_THAT(keys_, ElementsAre(keys_[0], keys_[0], keys_[0]));
+  EXPECT_EQ(deploy(inserting("5", true)).status, RunStatus::kCompleted);
+  EXPECT_EQ(keys_.size(), 3U);
+}
+
+// Were the step recorded, the code from before could not go on.
+TEST_F(DeploysThatInsert, CanBeRolledBack) {
+  start_under(good("1"));
+  block_under(inserting("2", false));
+  EXPECT_EQ(keys_.size(), 1U);
+  EXPECT_EQ(deploy(good("1")).status, RunStatus::kCompleted);
+}
+
+// A task is recorded before anybody can take it, so before the disagreement is seen.
+class DeploysThatInsertATask : public DeploysThatInsert {
+ protected:
+  static Definition inserting_task(std::string fingerprint, OnChange on_change) {
+    const Step task = [](RunHost& host) -> replay::FutureId {
+      replay::CommandRequest request;
+      request.kind = CommandKind::kTask;
+      request.name = "check";
+      request.version = 2;
+      request.extra = encode_task_options({});
+      const auto opened = host.machine().open(request);
+      return opened ? opened->future : 0;
+    };
+    return code(std::move(fingerprint),
+                {run_step("a", yes), task, plain_step(CommandKind::kSignal, "go")}, on_change);
+  }
+  void expect_task() {
+    EXPECT_THAT(events(), ElementsAre("OperationCompleted", "SignalAwaited", "TaskScheduled",
+                                      "SignalReceived"));
+  }
+};
+
+// The code from before meets a command that it does not know. Its fingerprint is still the one that
+// the run was started with, but that does not mean that it is not deterministic.
+TEST_F(DeploysThatInsertATask, AndAreRolledBackBlockTheRunAndDoNotFailIt) {
+  start_under(good("1"));
+  EXPECT_EQ(deploy(inserting_task("2", OnChange::kVerify), true).status, RunStatus::kWaiting);
+  expect_task();
+  EXPECT_EQ(deploy(good("1"), true).status, RunStatus::kBlocked);
+  // Code that fits goes on.
+  Definition fits = inserting_task("3", OnChange::kVerify);
+  Node node(disk_, env_, {fits}, {{"check", yes}});
+  env_->run_ready();
+  EXPECT_EQ(node.row("r").status, RunStatus::kCompleted);
+}
+
+TEST_F(DeploysThatInsertATask, AndWereAllowedByAPersonDoNotFailTheRunEither) {
+  start_under(good("1", OnChange::kRefuse));
+  block_under(inserting_task("2", OnChange::kRefuse));
+  {
+    Node node(disk_, env_, {inserting_task("2", OnChange::kRefuse)});
+    node.resume("r");
+    env_->run_ready();
+    EXPECT_EQ(node.row("r").status, RunStatus::kWaiting);
+  }
+  expect_task();
+  EXPECT_EQ(deploy(good("1", OnChange::kRefuse), true).status, RunStatus::kBlocked);
+}
+
+// --- What is told ---
+
+// Tells a test what an engine has said.
+class Told {
+ public:
+  EngineOptions options() const {
+    EngineOptions options;
+    options.on_error = [lines = lines_](const Error& error, std::string_view what) {
+      lines->push_back(std::string(what) + ": " + error.message);
+    };
+    return options;
+  }
+  const std::vector<std::string>& lines() const { return *lines_; }
+
+ private:
+  std::shared_ptr<std::vector<std::string>> lines_ = std::make_shared<std::vector<std::string>>();
+};
+
+constexpr const char* kBlockedLine =
+    "run 'r' of kind 'w' is blocked (see 'pawl why r'): Type mismatch at Timer(0): expected Timer, "
+    "got Operation 'a'. Nothing is lost: deploy code that fits, and it goes on; 'pawl check --with "
+    "PROGRAM' says beforehand whether a build does";
+
+TEST_F(Deploys, ARunThatIsBlockedIsToldOnce) {
+  start_under(good("1"));
+  const Told told;
+  Node node(disk_, env_, {bad("2")}, {}, told.options());
+  const auto ended = node.wait("r");
+  node.signal("r", "go");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kBlocked);
+  EXPECT_THAT(told.lines(), ElementsAre(kBlockedLine));
+  // The same engine, for the same reason.
+  const std::int64_t epoch = node.row("r").epoch;
+  node.resume("r");
+  node.wait("r");
+  env_->run_ready();
+  EXPECT_EQ(node.row("r").epoch, epoch + 1);
+  EXPECT_EQ(told.lines().size(), 1U);
+  EXPECT_FALSE(*ended);
+}
+
+TEST_F(Deploys, AnotherEngineTellsOfABlockedRunToo) {
+  start_under(good("1"));
+  block_under(bad("2"));
+  const Told told;
+  deploy(bad("3"), false, told.options());
+  EXPECT_THAT(told.lines(), ElementsAre(kBlockedLine));
+}
+
+TEST_F(Deploys, WhoWaitsForARunThatWasBlockedBeforeIsTold) {
+  start_under(good("1"));
+  const store::RunRow row = block_under(bad("2"));
+  // The code that blocked it does not try it again; a client has no code.
+  for (const std::vector<Definition>& code : {std::vector{bad("2")}, std::vector<Definition>()}) {
+    const Told told;
+    Node node(disk_, env_, code, {}, told.options());
+    node.wait("r");
+    env_->run_ready();
+    node.wait("r");
+    env_->run_ready();
+    EXPECT_THAT(told.lines(), ElementsAre(kBlockedLine));
+    EXPECT_EQ(node.row("r").epoch, row.epoch);
+  }
+}
+
+TEST_F(Deploys, AFixedOneHasNothingToTell) {
+  start_under(good("1"));
+  block_under(bad("2"));
+  const Told told;
+  Node node(disk_, env_, {good("3")}, {}, told.options());
+  const auto ended = node.wait("r");
+  env_->run_ready();
+  EXPECT_TRUE(*ended);
+  EXPECT_THAT(told.lines(), ElementsAre());
+}
+
+TEST_F(Deploys, ARunThatWentOnAndIsBlockedAgainIsToldAgain) {
+  const Told told;
+  Node node(disk_, env_,
+            {code("1", {plain_step(CommandKind::kSignal, "go"), run_step("a", yes),
+                        plain_step(CommandKind::kSignal, "go"), run_step("b", yes)})},
+            {}, told.options());
+  node.start("w", "r");
+  env_->run_ready();
+  bool is_full = true;
+  node.store->before_apply = [&is_full](std::span<store::Op> ops) -> Result<void> {
+    const bool any = std::any_of(ops.begin(), ops.end(), [](const store::Op& op) {
+      const auto* turn = std::get_if<store::CommitTurn>(&op);
+      return turn != nullptr && !turn->entries.empty();
+    });
+    return any && is_full ? make_error(ErrorCode::kLimitExceeded, "too large") : Result<void>();
+  };
+  const auto blocked_lines = [&] {
+    return std::ranges::count_if(told.lines(), [](const std::string& line) {
+      return line.find("is blocked") != std::string::npos;
+    });
+  };
+  node.signal("r", "go");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kBlocked);
+  EXPECT_EQ(blocked_lines(), 1);
+  is_full = false;
+  node.resume("r");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kWaiting);
+  is_full = true;
+  node.signal("r", "go");
+  env_->run_ready();
+  ASSERT_EQ(node.row("r").status, RunStatus::kBlocked);
+  EXPECT_EQ(blocked_lines(), 2);
+}
+
+TEST_F(Deploys, ADamagedLogIsToldAsSuch) {
+  start_under(good("1"));
+  damage_log();
+  const Told told;
+  deploy(good("1"), true, told.options());
+  ASSERT_EQ(told.lines().size(), 1U);
+  EXPECT_THAT(told.lines()[0],
+              testing::AllOf(testing::StartsWith("run 'r' of kind 'w' is blocked (see 'pawl why "
+                                                 "r'): the stored log is damaged: "),
+                             testing::EndsWith(". No code can go on with it: restore a copy of the "
+                                               "store, or terminate the run")));
 }
 
 // --- Two at a time ---

@@ -64,12 +64,15 @@ class StepProgram final : public Program {
   bool waits_ = false;
 };
 
-inline Step run_step(std::string name, ActivityBody body, RetryPolicy retry = {}) {
-  return [name = std::move(name), body = std::move(body),
-          retry = std::move(retry)](RunHost& host) -> replay::FutureId {
+// `version`: as in ctx.v(n); 0: that of the branch.
+inline Step run_step(std::string name, ActivityBody body, RetryPolicy retry = {},
+                     std::uint32_t version = 0) {
+  return [name = std::move(name), body = std::move(body), retry = std::move(retry),
+          version](RunHost& host) -> replay::FutureId {
     replay::CommandRequest request;
     request.kind = replay::CommandKind::kOperation;
     request.name = name;
+    request.version = version;
     const auto opened = host.machine().open(request);
     if (!opened) {
       return 0;

@@ -16,6 +16,7 @@ struct SqliteCatalog::Tables {
         compensations(*connection, ns),
         begin(*connection, "BEGIN"),
         end(*connection, "ROLLBACK"),
+        by_uuid(*connection, "SELECT 1 FROM pawl_run WHERE ns = ? AND uuid = ? LIMIT 1"),
         workers(*connection,
                 "SELECT key, name, expires, serves, (SELECT count(*) FROM pawl_run WHERE owner = "
                 "w.key), (SELECT count(*) FROM pawl_task WHERE owner = w.key) FROM pawl_worker AS "
@@ -43,6 +44,7 @@ struct SqliteCatalog::Tables {
   CompensationTable compensations;
   Statement begin;
   Statement end;
+  Statement by_uuid;
   Statement workers;
   Statement run_counts;
   Statement task_counts;
@@ -90,6 +92,14 @@ Result<std::vector<ClosedRun>> SqliteCatalog::find_closed(RunStatus status, std:
                                                           std::size_t limit) {
   return ask<std::vector<ClosedRun>>(
       [&](Tables& tables) { return tables.search.find_closed(status, before_ms, after, limit); });
+}
+
+Result<bool> SqliteCatalog::has_run(const Uuid& uuid) {
+  return ask<bool>([&](Tables& tables) -> Result<bool> {
+    Query query(tables.by_uuid);
+    query.integer(ns_).uuid(uuid);
+    return query.step();
+  });
 }
 
 Result<RunImage> SqliteCatalog::read_image(RunKey run) {

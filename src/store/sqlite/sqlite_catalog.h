@@ -34,6 +34,7 @@ class SqliteCatalog final : public Catalog {
                                             std::size_t limit) override;
   Result<std::vector<ClosedRun>> find_closed(RunStatus status, std::int64_t before_ms,
                                              const ClosedRun& after, std::size_t limit) override;
+  Result<bool> has_run(const Uuid& uuid) override;
   Result<RunImage> read_image(RunKey run) override;
   Result<std::vector<TaskRow>> list_tasks(const TaskFilter& filter, TaskKey after,
                                           std::size_t limit) override;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 #include "replay/entry.h"
 #include "store/store.h"
 
-namespace pawl::view {
+namespace pawl::store {
 
 struct State {
   std::map<std::string, std::string> values;  // Payloads by key.
@@ -37,22 +38,31 @@ class StateWalk {
   struct Change {
     std::uint64_t seq = 0;
     bool is_checkpoint = false;
+    std::string loop;  // Its location, of what starts one and of a checkpoint.
     std::vector<replay::StateChange> changes;
   };
 
   static Change change_by(const replay::Entry& entry);
   void take(const Change& change);
   void take_forgotten_before(std::uint64_t seq);
+  void note_later(const replay::Entry& entry);
+  bool is_complete() const;
 
   std::uint64_t at_seq_;
   std::vector<Change> forgotten_;  // Lies between what is left.
   std::size_t next_ = 0;
   bool has_more_ = false;  // Entries behind `at_seq`.
+  // The last seq up to `at_seq` that is gone for good, and the last checkpoint; 0: none.
+  std::uint64_t last_gone_ = 0;
+  std::uint64_t last_checkpoint_ = 0;
+  // By location of a loop: nothing of it is gone up to this seq that is not told by then.
+  std::map<std::string, std::uint64_t> told_;
+  std::set<std::string> later_;  // Loops with a checkpoint behind `at_seq`.
   State state_;
 };
 
-// The same of a run.
-Result<State> read_state(store::Store& store, store::RunKey run,
+// The same of a run. That of now needs nothing that was moved away.
+Result<State> read_state(Store& store, RunKey run,
                          std::uint64_t at_seq = std::numeric_limits<std::uint64_t>::max());
 
-}  // namespace pawl::view
+}  // namespace pawl::store

@@ -1,4 +1,4 @@
-#include "view/state.h"
+#include "store/state.h"
 
 #include <map>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace pawl::view {
+namespace pawl::store {
 namespace {
 
 using replay::Entry;
@@ -95,6 +95,54 @@ TEST(State, OfACheckpointIsItsNetEffect) {
   EXPECT_TRUE(state_after(log, 2, forgotten).is_complete);
 }
 
+Entry loop(std::uint64_t seq, std::string_view location) {
+  Entry entry;
+  entry.kind = EntryKind::kLoopStarted;
+  entry.seq = seq;
+  entry.location = location;
+  return entry;
+}
+
+Entry of_loop(Entry entry, std::string_view location) {
+  entry.location = location;
+  return entry;
+}
+
+TEST(State, IsNotKnownUntilEachLoopHasToldOfItself) {
+  replay::Checkpoint left;
+  left.changes = {{"a", "9"}};
+  replay::Checkpoint right;
+  right.changes = {{"b", "9"}};
+  // Two loops side by side; 3 to 6 are gone, of the one or the other.
+  const std::vector<Entry> log = {loop(1, "{1, 1}"),
+                                  loop(2, "{2, 1}"),
+                                  of_loop(checkpoint(7, left), "{1, 1}"),
+                                  other(8),
+                                  of_loop(checkpoint(9, right), "{2, 1}"),
+                                  loop(10, "{3}"),
+                                  other(11),
+                                  of_loop(checkpoint(12, left), "{3}")};
+  EXPECT_TRUE(state_after(log, 2).is_complete);
+  EXPECT_FALSE(state_after(log, 4).is_complete);
+  EXPECT_FALSE(state_after(log, 7).is_complete);
+  EXPECT_FALSE(state_after(log, 8).is_complete);
+  EXPECT_TRUE(state_after(log, 9).is_complete);
+  // What is gone was there before the third one.
+  EXPECT_TRUE(state_after(log, 11).is_complete);
+  EXPECT_TRUE(state_after(log, kNow).is_complete);
+}
+
+TEST(State, AnEarlierCheckpointThatIsKeptTells) {
+  replay::Checkpoint net;
+  const std::vector<Entry> log = {loop(1, "{1}"), of_loop(checkpoint(9, net), "{1}")};
+  // 2 to 4 are gone.
+  const std::vector<Entry> forgotten = {of_loop(checkpoint(5, net), "{1}"), other(6), other(7),
+                                        other(8)};
+  EXPECT_FALSE(state_after(log, 4, forgotten).is_complete);
+  EXPECT_TRUE(state_after(log, 5, forgotten).is_complete);
+  EXPECT_TRUE(state_after(log, 7, forgotten).is_complete);
+}
+
 TEST(State, InsideAnIterationIsKnownWhileItIsKept) {
   replay::Checkpoint net;
   net.changes = {{"a", "3"}};
@@ -108,4 +156,4 @@ TEST(State, InsideAnIterationIsKnownWhileItIsKept) {
 }
 
 }  // namespace
-}  // namespace pawl::view
+}  // namespace pawl::store
