@@ -42,6 +42,7 @@ class PostgresServer {
   void start();  // After stop() or kill(): the same data, directory and port.
   bool is_running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
+  const std::string& directory() const { return directory_; }
 
   // A standby that follows this server. If `synchronous`, commits here wait for it from now on.
   std::unique_ptr<PostgresServer> make_standby(bool synchronous);
