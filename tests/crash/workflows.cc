@@ -640,7 +640,8 @@ std::map<std::string, std::string> make_expected() {
       {"signals", completed("timed out 0 7 14 extra the extra")},
       {"mailbox", completed("for me first second")},
       {"promises", completed("41 resolved Refused by me timed out")},
-      {"children", completed("3 ChildBroke on purpose AlreadyExists") + cancelled("") +
+      {"children", completed("3 ChildBroke on purpose AlreadyExists") +
+                       cancelled("the parent of this run ended") +
                        completed("told by the outside") +
                        failed("Terminated", "the parent of this run ended")},
       {"cancelling", completed("went on, enough cleaned, is cancelled")},

@@ -301,7 +301,10 @@ void Model::close(Run& run, RunStatus status, const NewArrival* for_parent, std:
   const std::vector<RunKey> left = children(run.row.key);
   for (const RunKey key : left) {
     if (runs[key].row.parent.close == ParentClose::kCancel) {
-      deliver(runs[key], arrival_of(EntryKind::kCancellationRequested), now_ms);
+      NewArrival cancel = arrival_of(EntryKind::kCancellationRequested);
+      cancel.has_payload = true;
+      cancel.payload = "the parent of this run ended";
+      deliver(runs[key], cancel, now_ms);
       others_.woken.push_back(key);
     }
   }

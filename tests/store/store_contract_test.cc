@@ -1439,6 +1439,7 @@ TEST_P(ChildTest, TheEndOfTheParentReachesItsChildren) {
   const std::vector<Arrival> inbox = value(store_.read_inbox_of(children[0]));
   ASSERT_EQ(inbox.size(), 1U);
   EXPECT_EQ(inbox[0].kind, number_of(EntryKind::kCancellationRequested));
+  EXPECT_EQ(inbox[0].payload, "the parent of this run ended");
   EXPECT_THAT(op.others.woken, testing::Contains(children[0]));
   EXPECT_THAT(op.others.closed,
               ElementsAre(children[2], value(store_.find_run("grandchild", std::nullopt))->key));

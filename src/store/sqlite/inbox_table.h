@@ -6,36 +6,31 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/operations/tables.h"
 #include "store/rows.h"
 #include "store/run_image.h"
 #include "store/sqlite/connection.h"
 
 namespace pawl::store {
 
-class InboxTable {
+class InboxTable : public Inboxes {
  public:
   InboxTable(Connection& connection, std::int64_t ns);
 
-  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival);
-  Result<void> consume(RunKey run, ArrivalKey key);
-  Result<void> put_stored(RunKey run, const StoredArrival& arrival);
-  // Attempts of operations that are due later are due now. Returns how many.
-  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms);
-  // It stays, but is no reason to wake.
-  Result<void> keep(RunKey run, ArrivalKey key);
-  // By kind and id; SignalTimedOut: by location.
-  Result<void> withdraw(RunKey run, std::uint8_t kind, std::string_view id);
-  Result<void> remove_all(RunKey run);
-  // Signals and cancel requests go over, behind what is there.
-  Result<void> move_free_ones(RunKey from, RunKey to);
-  // When the first of them that is not kept is due; kNever: there is none.
-  Result<std::int64_t> first_due(RunKey run);
+  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival) override;
+  Result<void> put_stored(RunKey run, const StoredArrival& arrival) override;
+  Result<void> consume(RunKey run, ArrivalKey key) override;
+  Result<void> keep(RunKey run, ArrivalKey key) override;
+  Result<void> withdraw(RunKey run, std::uint8_t kind, std::string_view id) override;
+  Result<void> remove_all(RunKey run) override;
+  Result<void> move_free_ones(RunKey from, RunKey to) override;
+  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms) override;
+  Result<std::int64_t> first_due(RunKey run) override;
+  Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms) override;
 
   Result<std::vector<Arrival>> read(RunKey run);
   // What is kept, too.
   Result<std::vector<StoredArrival>> read_stored(RunKey run);
-  // What is due and not kept.
-  Result<std::vector<Arrival>> read_due(RunKey run, std::int64_t now_ms);
   // 0: there is none.
   Result<ArrivalKey> last();
   // Of all runs that this worker holds.

@@ -10,29 +10,23 @@
 
 #include "base/result.h"
 #include "replay/entry.h"
+#include "store/operations/tables.h"
 #include "store/rows.h"
 #include "store/sqlite/connection.h"
 
 namespace pawl::store {
 
-// How many iterations of a loop are kept after they have been moved away.
-inline constexpr std::int64_t kKeptIterations = 100;
-
-class LogTable {
+class LogTable : public Logs {
  public:
   using Visit = std::function<Result<void>(const replay::Entry&)>;
 
   LogTable(Connection& connection, std::int64_t ns);
 
-  // False: an entry with one of these seqs is there already; then none of them has been added.
-  Result<bool> append(RunKey run, std::span<const replay::Entry> entries);
-  // Moves entries away, ascending seqs, on behalf of a loop that has finished `iteration`
-  // iterations; and drops what this loop moved away kKeptIterations ago.
+  Result<bool> append(RunKey run, std::span<const replay::Entry> entries) override;
   Result<void> forget(RunKey run, std::span<const std::uint64_t> seqs, std::string_view loop,
-                      std::int64_t iteration);
-  Result<void> remove_all(RunKey run);
-  // 0: the log is empty.
-  Result<std::uint64_t> last_seq(RunKey run);
+                      std::int64_t iteration) override;
+  Result<void> remove_all(RunKey run) override;
+  Result<std::uint64_t> last_seq(RunKey run) override;
 
   Result<void> read(RunKey run, std::uint64_t from_seq, const Visit& visit);
   Result<void> read_last(RunKey run, const Visit& visit);

@@ -1,5 +1,6 @@
 #include "store/sqlite/run_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #define PAWL_HEAD_COLUMNS \
@@ -61,15 +62,6 @@ RunRow read_run(const Query& query) {
   row.is_paused = !query.is_null(kPaused);
   return row;
 }
-
-namespace {
-
-// What an open run is when somebody works on it.
-RunStatus active_status(RunStatus goal) {
-  return goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
-}
-
-}  // namespace
 
 RunTable::RunTable(Connection& connection, std::int64_t ns)
     : connection_(connection),
@@ -374,12 +366,10 @@ Result<void> RunTable::set_definition(RunKey run, std::string_view definition) {
   return Query(set_definition_).text_or_null(definition).integer(run).run();
 }
 
-Result<bool> RunTable::wake(const RunHead& head, std::int64_t due_ms) {
-  if (!can_be_claimed(head) || due_ms >= head.wake_ms) {
-    return false;
-  }
-  PAWL_TRY(Query(wake_).integer(due_ms).integer(head.key).run());
-  return true;
+Result<void> RunTable::wake(const RunHead& head, std::int64_t due_ms) {
+  return can_be_claimed(head) && due_ms < head.wake_ms
+             ? Query(wake_).integer(due_ms).integer(head.key).run()
+             : Result<void>();
 }
 
 Result<void> RunTable::resume(RunKey run, std::int64_t now_ms) {
@@ -398,25 +388,39 @@ Result<void> RunTable::unpause(const RunHead& head, std::int64_t now_ms) {
   return Query(unpause_).moment(can_go_on ? now_ms : kNever).integer(head.key).run();
 }
 
-Result<std::int64_t> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
+Result<void> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
   leases_.clear();
-  PAWL_TRY(Query(free_).integer(now_ms).integer(worker).integer(ns_).run());
-  return connection_.changes();
+  return Query(free_).integer(now_ms).integer(worker).integer(ns_).run();
 }
 
-Result<std::vector<std::pair<std::int64_t, RunKey>>> RunTable::find_due(std::string_view kind,
-                                                                        std::int64_t now_ms,
-                                                                        std::size_t limit) {
-  std::vector<std::pair<std::int64_t, RunKey>> due;
+Result<void> RunTable::add_due(std::string_view kind, std::int64_t now_ms, std::size_t limit,
+                               std::vector<std::pair<std::int64_t, RunKey>>& due) {
   Query query(find_due_);
   query.integer(ns_).text(kind).integer(now_ms).integer(static_cast<std::int64_t>(limit));
   while (true) {
     PAWL_TRY_ASSIGN(const bool found, query.step());
     if (!found) {
-      return due;
+      return {};
     }
     due.emplace_back(query.as_integer(0), query.as_integer(1));
   }
+}
+
+Result<std::vector<RunKey>> RunTable::find_due(std::span<const std::string> kinds,
+                                               std::int64_t now_ms, std::size_t limit) {
+  std::vector<std::pair<std::int64_t, RunKey>> due;
+  for (const std::string& kind : kinds) {
+    PAWL_TRY(add_due(kind, now_ms, limit, due));
+  }
+  std::sort(due.begin(), due.end());
+  // A kind that is named twice brings its runs twice.
+  due.erase(std::unique(due.begin(), due.end()), due.end());
+  due.resize(std::min(due.size(), limit));
+  std::vector<RunKey> keys;
+  for (const auto& [wake_ms, key] : due) {
+    keys.push_back(key);
+  }
+  return keys;
 }
 
 Result<std::int64_t> RunTable::next_wake(std::string_view kind) {

@@ -9,23 +9,21 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/operations/tables.h"
 #include "store/rows.h"
 #include "store/run_image.h"
 #include "store/sqlite/connection.h"
 
 namespace pawl::store {
 
-enum class PromiseState : std::uint8_t { kNone, kOpen, kResolved };
-
-class PromiseTable {
+class PromiseTable : public Promises {
  public:
   PromiseTable(Connection& connection, std::int64_t ns);
 
-  // One that is there already stays as it is.
-  Result<void> open(RunKey run, std::string_view name);
-  Result<PromiseState> find(RunKey run, std::string_view name);
-  Result<void> resolve(RunKey run, std::string_view name);
-  Result<void> remove_all(RunKey run);
+  Result<void> open(RunKey run, std::string_view name) override;
+  Result<PromiseState> find(RunKey run, std::string_view name) override;
+  Result<void> resolve(RunKey run, std::string_view name) override;
+  Result<void> remove_all(RunKey run) override;
   Result<std::vector<std::string>> read_open(RunKey run);
   // Also those that are resolved.
   Result<std::vector<PromiseRow>> read(RunKey run);
@@ -40,14 +38,13 @@ class PromiseTable {
   Statement read_;
 };
 
-// Kept for a chain of runs: all that recur to one another.
-class DedupeTable {
+class DedupeTable : public Dedupes {
  public:
   DedupeTable(Connection& connection, std::int64_t ns);
 
-  Result<bool> has(RunKey chain, std::string_view id);
-  Result<void> add(RunKey chain, std::string_view id);
-  Result<void> remove_all(RunKey chain);
+  Result<bool> has(RunKey chain, std::string_view id) override;
+  Result<void> add(RunKey chain, std::string_view id) override;
+  Result<void> remove_all(RunKey chain) override;
   Result<std::vector<std::string>> read(RunKey chain);
 
  private:
@@ -58,18 +55,15 @@ class DedupeTable {
   Statement read_;
 };
 
-struct CompensationChange;
-
-class CompensationTable {
+class CompensationTable : public Compensations {
  public:
   CompensationTable(Connection& connection, std::int64_t ns);
 
-  Result<void> add(RunKey run, const CompensationRow& row);
-  Result<void> change(RunKey run, const CompensationChange& change);
+  Result<void> add(RunKey run, const CompensationRow& row) override;
+  Result<void> change(RunKey run, const CompensationChange& change) override;
+  Result<void> remove_all(RunKey run) override;
+  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms) override;
   Result<std::vector<CompensationRow>> read(RunKey run);
-  Result<void> remove_all(RunKey run);
-  // Open ones that are due later are due now. Returns how many.
-  Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms);
 
  private:
   Connection& connection_;

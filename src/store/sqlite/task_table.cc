@@ -106,7 +106,7 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
                       "DELETE FROM pawl_task WHERE ns = ? AND run = ? AND id IS ? AND state <> 2"),
       tell_running_(connection,
                     "UPDATE pawl_task SET cancelled = 1 WHERE ns = ? AND run = ? AND id IS ?"),
-      remove_(connection, "DELETE FROM pawl_task WHERE key = ?"),
+      remove_(connection, "DELETE FROM pawl_task WHERE key = ? AND run = ?"),
       remove_all_(connection, "DELETE FROM pawl_task WHERE ns = ? AND run = ?"),
       // ?5: as long as they can wait, counted from now. A sum that is too large for an integer
       // would be none for SQLite.
@@ -122,7 +122,7 @@ TaskTable::TaskTable(Connection& connection, std::int64_t ns)
              "key = ?"),
       change_(connection,
               "UPDATE pawl_task SET state = ?, owner = ?, due = ?, details = coalesce(?, details), "
-              "last_error = coalesce(?, last_error) WHERE key = ?"),
+              "last_error = coalesce(?, last_error) WHERE key = ? AND run = ?"),
       free_(connection, "UPDATE pawl_task SET owner = NULL, due = ? WHERE owner = ? AND ns = ?"),
       find_(connection, "SELECT " PAWL_TASK_COLUMNS PAWL_TASK_FROM "WHERE t.key = ?"),
       find_head_(connection,
@@ -202,7 +202,9 @@ Result<bool> TaskTable::cancel(RunKey run, std::string_view id) {
   return false;
 }
 
-Result<void> TaskTable::remove(TaskKey task) { return Query(remove_).integer(task).run(); }
+Result<void> TaskTable::remove(RunKey run, TaskKey task) {
+  return Query(remove_).integer(task).integer(run).run();
+}
 
 Result<void> TaskTable::remove_all(RunKey run) {
   return Query(remove_all_).integer(ns_).integer(run).run();
@@ -272,7 +274,7 @@ Result<std::vector<TaskRow>> TaskTable::take(std::string_view queue,
   return taken;
 }
 
-Result<void> TaskTable::change(TaskKey task, const Change& change) {
+Result<void> TaskTable::change(RunKey run, TaskKey task, const TaskChange& change) {
   Query query(change_);
   query.integer(static_cast<std::int64_t>(change.state))
       .integer_or_null(change.owner)
@@ -284,27 +286,26 @@ Result<void> TaskTable::change(TaskKey task, const Change& change) {
       query.blob(*text);
     }
   }
-  return query.integer(task).run();
+  return query.integer(task).integer(run).run();
 }
 
-Result<std::int64_t> TaskTable::free_tasks(WorkerKey worker, std::int64_t now_ms) {
-  PAWL_TRY(Query(free_).integer(now_ms).integer(worker).integer(ns_).run());
-  return connection_.changes();
+Result<void> TaskTable::free_tasks(WorkerKey worker, std::int64_t now_ms) {
+  return Query(free_).integer(now_ms).integer(worker).integer(ns_).run();
 }
 
-Result<std::optional<TaskTable::Head>> TaskTable::find_head(TaskKey task) {
+Result<std::optional<TaskHead>> TaskTable::find_head(TaskKey task) {
   Query query(find_head_);
   PAWL_TRY_ASSIGN(const bool found, query.integer(task).integer(ns_).step());
   if (!found) {
-    return std::optional<Head>();
+    return std::optional<TaskHead>();
   }
-  Head head;
+  TaskHead head;
   head.run = query.as_integer(0);
   head.state = static_cast<TaskState>(query.as_integer(1));
   head.attempt = static_cast<std::uint32_t>(query.as_integer(2));
   head.owner = query.as_integer(3);
   head.cancel_requested = query.as_integer(4) != 0;
-  return std::optional<Head>(head);
+  return std::optional<TaskHead>(head);
 }
 
 Result<std::vector<TaskRow>> TaskTable::read(RunKey run) {

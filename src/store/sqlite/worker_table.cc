@@ -33,9 +33,8 @@ Result<bool> WorkerTable::extend(WorkerKey worker, std::int64_t expires_ms) {
   return connection_.changes() > 0;
 }
 
-Result<bool> WorkerTable::remove(WorkerKey worker) {
-  PAWL_TRY(Query(remove_).integer(worker).integer(ns_).run());
-  return connection_.changes() > 0;
+Result<void> WorkerTable::remove(WorkerKey worker) {
+  return Query(remove_).integer(worker).integer(ns_).run();
 }
 
 Result<std::vector<WorkerLease>> WorkerTable::read() {

@@ -6,29 +6,23 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/operations/tables.h"
 #include "store/rows.h"
 #include "store/sqlite/connection.h"
 #include "store/store.h"
 
 namespace pawl::store {
 
-struct WorkerLease {
-  WorkerKey key = 0;
-  std::int64_t expires_ms = kNever;
-  bool is_locked = false;  // Its process holds a lock for as long as it lives.
-};
-
-class WorkerTable {
+class WorkerTable : public Workers {
  public:
   WorkerTable(Connection& connection, std::int64_t ns);
 
-  Result<WorkerKey> add(const WorkerInfo& info);
-  Result<void> mark_locked(WorkerKey worker);
-  Result<bool> has(WorkerKey worker);
-  // False: there is no such worker.
-  Result<bool> extend(WorkerKey worker, std::int64_t expires_ms);
-  Result<bool> remove(WorkerKey worker);
-  Result<std::vector<WorkerLease>> read();
+  Result<WorkerKey> add(const WorkerInfo& info) override;
+  Result<void> mark_locked(WorkerKey worker) override;
+  Result<bool> has(WorkerKey worker) override;
+  Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) override;
+  Result<void> remove(WorkerKey worker) override;
+  Result<std::vector<WorkerLease>> read() override;
 
  private:
   Connection& connection_;

@@ -3,9 +3,8 @@
 #include <sqlite3.h>
 
 #include <utility>
-#include <variant>
 
-#include "store/sqlite/size_check.h"
+#include "store/operations/size_check.h"
 
 namespace pawl::store {
 
@@ -23,6 +22,9 @@ Writer::Writer(Connection& connection, const OpenedFile& file, std::int64_t ns,
       dedupe_(connection, ns),
       compensations_(connection, ns),
       workers_(connection, ns),
+      operations_(
+          {*this, runs_, log_, inbox_, tasks_, promises_, dedupe_, compensations_, workers_},
+          payload_bytes_max),
       begin_(connection, "BEGIN IMMEDIATE"),
       data_version_(connection, "PRAGMA data_version"),
       commit_(connection, "COMMIT"),
@@ -45,7 +47,7 @@ Writer::Writer(Connection& connection, const OpenedFile& file, std::int64_t ns,
 Writer::~Writer() { sqlite3_commit_hook(connection_.native(), nullptr, nullptr); }
 
 Result<void> Writer::begin() {
-  known_worker_ = 0;
+  operations_.begin();
   PAWL_TRY(Query(begin_).run());
   const Result<std::int64_t> version = read_version();
   if (!version.has_value()) {
@@ -98,53 +100,62 @@ Result<void> Writer::transact(const std::function<Result<void>()>& what_to_do) {
 
 Result<void> Writer::apply(std::span<Op> ops) {
   PAWL_TRY(check_sizes(ops, payload_bytes_max_));
-  return transact([&]() -> Result<void> {
-    for (Op& op : ops) {
-      PAWL_TRY(std::visit([this](auto& one) { return run(one); }, op));
-    }
-    return {};
-  });
+  return transact([&] { return operations_.apply(ops); });
 }
 
 Result<WorkerKey> Writer::add_worker(const WorkerInfo& info,
                                      const std::function<bool(WorkerKey)>& lock) {
   WorkerKey worker = 0;
   PAWL_TRY(transact([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(worker, workers_.add(info));
-    return lock(worker) ? workers_.mark_locked(worker) : Result<void>();
+    PAWL_TRY_ASSIGN(worker, operations_.add_worker(info, lock));
+    return {};
   }));
-  own_workers_.insert(worker);
-  concerns_others_ = true;  // They will have to look after it.
+  operations_.own(worker);
   return worker;
 }
 
 Result<void> Writer::remove_worker(WorkerKey worker, std::int64_t now_ms) {
   PAWL_TRY(remove_workers([&](const WorkerLease& row) { return row.key == worker; }, now_ms));
-  own_workers_.erase(worker);
+  operations_.disown(worker);
   return {};
 }
 
 Result<void> Writer::remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                                     std::int64_t now_ms) {
-  return transact([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::vector<WorkerLease> workers, workers_.read());
-    for (const WorkerLease& worker : workers) {
-      if (!is_dead(worker)) {
-        continue;
-      }
-      PAWL_TRY(workers_.remove(worker.key));
-      PAWL_TRY(runs_.free_runs(worker.key, now_ms));
-      PAWL_TRY(tasks_.free_tasks(worker.key, now_ms));
-      concerns_others_ = true;
-    }
-    return {};
-  });
+  return transact([&] { return operations_.remove_workers(is_dead, now_ms); });
 }
 
-Result<std::vector<WorkerLease>> Writer::read_workers() { return workers_.read(); }
+Result<bool> Writer::has_rests(RunKey run, RunKey chain) {
+  Query query(has_rests_);
+  PAWL_TRY(query.integer(ns_).integer(run).integer(chain).step());
+  return query.as_integer(0) != 0;
+}
 
-void Writer::concern_others_than(WorkerKey owner) {
-  concerns_others_ = concerns_others_ || owner == 0 || !own_workers_.contains(owner);
+// Reading them one by one costs nothing more here.
+Result<void> Writer::expect_claims(std::span<const RunKey> /*runs*/, std::int64_t /*now_ms*/) {
+  return {};
+}
+
+Result<void> Writer::begin_part() { return Query(savepoint_).run(); }
+
+Result<void> Writer::undo_part() {
+  PAWL_TRY(Query(undo_).run());
+  return Query(keep_).run();
+}
+
+Result<void> Writer::keep_part() { return Query(keep_).run(); }
+
+Result<Result<void>> Writer::call(const Inside& function) {
+  is_inside_ = true;
+  Result<void> done = function(connection_.native());
+  is_inside_ = false;
+  if (!connection_.in_transaction()) {
+    return make_error(done.has_value() ? ErrorCode::kInvalidState : ErrorCode::kStoreIo,
+                      "the transaction was ended by a function that ran in it; nothing of the "
+                      "batch was written" +
+                          (done.has_value() ? "" : ": " + done.error().message));
+  }
+  return done;
 }
 
 }  // namespace pawl::store

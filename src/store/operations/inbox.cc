@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/sqlite/writer.h"
+#include "store/operations/operations.h"
 
 namespace pawl::store {
 
@@ -16,16 +16,16 @@ bool is_promise_outcome(std::uint8_t kind) {
 
 }  // namespace
 
-Result<ArrivalKey> Writer::deliver(const RunHead& target, const NewArrival& arrival,
-                                   std::int64_t now_ms) {
+Result<ArrivalKey> Operations::deliver(const RunHead& target, const NewArrival& arrival,
+                                       std::int64_t now_ms) {
   PAWL_TRY_ASSIGN(const ArrivalKey key, inbox_.put(target.key, arrival));
   PAWL_TRY(runs_.wake(target, std::max(arrival.due_ms, now_ms)));
   concern_others_than(target.owner);
   return key;
 }
 
-Result<Writer::Sent> Writer::send(const RunHead& target, const NewArrival& arrival,
-                                  std::string_view dedupe, std::int64_t now_ms) {
+Result<Operations::Sent> Operations::send(const RunHead& target, const NewArrival& arrival,
+                                          std::string_view dedupe, std::int64_t now_ms) {
   if (is_closed(target.status)) {
     return Sent{SendOutcome::kClosed, 0};
   }
@@ -50,8 +50,8 @@ Result<Writer::Sent> Writer::send(const RunHead& target, const NewArrival& arriv
   return Sent{SendOutcome::kSent, key};
 }
 
-Result<std::optional<Claim>> Writer::claim_for(WorkerKey worker, RunKey run_key,
-                                               std::int64_t now_ms) {
+Result<std::optional<Claim>> Operations::claim_for(WorkerKey worker, RunKey run_key,
+                                                   std::int64_t now_ms) {
   Claim claim;
   claim.run = run_key;
   claim.worker = worker;
@@ -62,7 +62,7 @@ Result<std::optional<Claim>> Writer::claim_for(WorkerKey worker, RunKey run_key,
   return claim.claimed ? std::optional<Claim>(std::move(claim)) : std::nullopt;
 }
 
-Result<void> Writer::run(Send& op) {
+Result<void> Operations::run(Send& op) {
   op.target = 0;
   op.owner = 0;
   op.key = 0;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/sqlite/writer.h"
+#include "store/operations/operations.h"
 
 namespace pawl::store {
 
@@ -15,10 +15,11 @@ constexpr std::string_view kReplaced =
     R"({"type":"Terminated","message":"a new run with this id was started"})";
 constexpr std::string_view kParentEnded =
     R"({"type":"Terminated","message":"the parent of this run ended"})";
+constexpr std::string_view kParentEndedReason = "the parent of this run ended";
 
 }  // namespace
 
-Result<bool> Writer::is_known(WorkerKey worker) {
+Result<bool> Operations::is_known(WorkerKey worker) {
   if (worker == 0) {
     return false;
   }
@@ -32,11 +33,11 @@ Result<bool> Writer::is_known(WorkerKey worker) {
   return true;
 }
 
-Result<std::optional<RunHead>> Writer::find_target(RunKey run, std::string_view run_id) {
+Result<std::optional<RunHead>> Operations::find_target(RunKey run, std::string_view run_id) {
   return run != 0 ? runs_.find_head(run) : runs_.find_newest_head(run_id);
 }
 
-Result<void> Writer::run(StartRun& op) {
+Result<void> Operations::run(StartRun& op) {
   op.arrival = 0;
   op.others = {};
   PAWL_TRY_ASSIGN(std::optional<RunRow> existing, runs_.find_newest(op.run.id));
@@ -60,7 +61,7 @@ Result<void> Writer::run(StartRun& op) {
   return signal_started(op);
 }
 
-Result<void> Writer::start_new(StartRun& op, std::uint32_t number) {
+Result<void> Operations::start_new(StartRun& op, std::uint32_t number) {
   op.outcome = StartOutcome::kStarted;
   PAWL_TRY_ASSIGN(const bool has_owner, is_known(op.owner));
   const WorkerKey owner = has_owner ? op.owner : 0;
@@ -69,7 +70,7 @@ Result<void> Writer::start_new(StartRun& op, std::uint32_t number) {
   return signal_started(op);
 }
 
-Result<void> Writer::signal_started(StartRun& op) {
+Result<void> Operations::signal_started(StartRun& op) {
   if (!op.signal.has_value()) {
     return {};
   }
@@ -83,7 +84,7 @@ Result<void> Writer::signal_started(StartRun& op) {
 }
 
 // `row` can be claimed, or is blocked.
-Result<void> Writer::take(Claim& op, RunRow row) {
+Result<void> Operations::take(Claim& op, RunRow row) {
   if (row.status == RunStatus::kBlocked || row.status == RunStatus::kCompensating) {
     PAWL_TRY(runs_.remove_reason(op.run));
   }
@@ -94,7 +95,7 @@ Result<void> Writer::take(Claim& op, RunRow row) {
   return {};
 }
 
-Result<void> Writer::run(Claim& op) {
+Result<void> Operations::run(Claim& op) {
   op.claimed = false;
   op.inbox.clear();
   PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
@@ -109,40 +110,33 @@ Result<void> Writer::run(Claim& op) {
   return take(op, *std::move(row));
 }
 
-Result<void> Writer::run(ClaimDue& op) {
+Result<void> Operations::run(ClaimDue& op) {
   op.claims.clear();
   PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
   op.known = is_alive;
   if (!is_alive) {
     return {};
   }
-  std::vector<std::pair<std::int64_t, RunKey>> due;
-  for (const std::string& kind : op.kinds) {
-    PAWL_TRY_ASSIGN(const auto of_kind, runs_.find_due(kind, op.now_ms, op.limit));
-    due.insert(due.end(), of_kind.begin(), of_kind.end());
-  }
-  std::sort(due.begin(), due.end());
-  // A kind that is named twice brings its runs twice.
-  due.erase(std::unique(due.begin(), due.end()), due.end());
-  due.resize(std::min(due.size(), op.limit));
-  op.claims.reserve(due.size());
-  for (const auto& [wake_ms, key] : due) {
-    PAWL_TRY(take(op.claims, key, op.worker, op.now_ms));
+  PAWL_TRY_ASSIGN(const std::vector<RunKey> due, runs_.find_due(op.kinds, op.now_ms, op.limit));
+  return take(op.claims, due, op.worker, op.now_ms);
+}
+
+Result<void> Operations::take(std::vector<Claim>& claims, std::span<const RunKey> runs,
+                              WorkerKey worker, std::int64_t now_ms) {
+  PAWL_TRY(transaction_.expect_claims(runs, now_ms));
+  claims.reserve(claims.size() + runs.size());
+  for (const RunKey run : runs) {
+    PAWL_TRY_ASSIGN(RunRow row, runs_.get(run));
+    Claim& claim = claims.emplace_back();
+    claim.run = run;
+    claim.worker = worker;
+    claim.now_ms = now_ms;
+    PAWL_TRY(take(claim, std::move(row)));
   }
   return {};
 }
 
-Result<void> Writer::take(std::vector<Claim>& claims, RunKey run, WorkerKey worker,
-                          std::int64_t now_ms) {
-  PAWL_TRY_ASSIGN(RunRow row, runs_.get(run));
-  Claim& claim = claims.emplace_back();
-  claim.run = run;
-  claim.worker = worker;
-  claim.now_ms = now_ms;
-  return take(claim, std::move(row));
-}
-
-Result<void> Writer::run(ClaimStuck& op) {
+Result<void> Operations::run(ClaimStuck& op) {
   op.claims.clear();
   PAWL_TRY_ASSIGN(op.known, is_known(op.worker));
   if (!op.known) {
@@ -159,15 +153,12 @@ Result<void> Writer::run(ClaimStuck& op) {
                     runs_.find_needing(activity, op.after, op.limit));
     found.insert(needing.begin(), needing.end());
   }
-  for (const RunKey run : found) {
-    if (op.claims.size() < op.limit) {
-      PAWL_TRY(take(op.claims, run, op.worker, op.now_ms));
-    }
-  }
-  return {};
+  std::vector<RunKey> first(found.begin(), found.end());
+  first.resize(std::min(first.size(), op.limit));
+  return take(op.claims, first, op.worker, op.now_ms);
 }
 
-Result<void> Writer::run(Resume& op) {
+Result<void> Operations::run(Resume& op) {
   op.target = 0;
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
   if (!head.has_value()) {
@@ -187,7 +178,7 @@ Result<void> Writer::run(Resume& op) {
   return runs_.resume(head->key, op.now_ms);
 }
 
-Result<void> Writer::run(Terminate& op) {
+Result<void> Operations::run(Terminate& op) {
   op.target = 0;
   op.others = {};
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
@@ -201,12 +192,12 @@ Result<void> Writer::run(Terminate& op) {
                                           : Result<void>();
 }
 
-Result<void> Writer::run(Heartbeat& op) {
+Result<void> Operations::run(Heartbeat& op) {
   PAWL_TRY_ASSIGN(op.known, workers_.extend(op.worker, op.expires_ms));
   return {};
 }
 
-Result<void> Writer::append_failure(RunKey run, std::string_view payload, std::int64_t now_ms) {
+Result<void> Operations::append_failure(RunKey run, std::string_view payload, std::int64_t now_ms) {
   PAWL_TRY_ASSIGN(const std::uint64_t last_seq, log_.last_seq(run));
   replay::Entry entry;
   entry.kind = replay::EntryKind::kWorkflowFailed;
@@ -218,8 +209,8 @@ Result<void> Writer::append_failure(RunKey run, std::string_view payload, std::i
   return {};
 }
 
-Result<void> Writer::terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
-                               Touched& others) {
+Result<void> Operations::terminate(const RunHead& run, std::string_view payload,
+                                   std::int64_t now_ms, Touched& others) {
   PAWL_TRY(append_failure(run.key, payload, now_ms));
   NewArrival for_parent;
   for_parent.kind = static_cast<std::uint8_t>(replay::EntryKind::kChildWorkflowFailed);
@@ -229,7 +220,7 @@ Result<void> Writer::terminate(const RunHead& run, std::string_view payload, std
 }
 
 // Descendants wait in a list: there may be more generations than the stack could take.
-Result<void> Writer::end_run(const RunHead& run, const End& end, Touched& others) {
+Result<void> Operations::end_run(const RunHead& run, const End& end, Touched& others) {
   PAWL_TRY(close(run, end, others));
   PAWL_TRY_ASSIGN(std::vector<RunHead> doomed, leave_children(run, end.now_ms, others));
   std::reverse(doomed.begin(), doomed.end());  // The last is taken first.
@@ -246,10 +237,10 @@ Result<void> Writer::end_run(const RunHead& run, const End& end, Touched& others
   return {};
 }
 
-Result<void> Writer::close(const RunHead& run, const End& end, Touched& others) {
+Result<void> Operations::close(const RunHead& run, const End& end, Touched& others) {
   concerns_others_ = true;
   PAWL_TRY(runs_.close(run.key, end.status, end.now_ms));
-  PAWL_TRY_ASSIGN(const bool has_some, has_rests(run));
+  PAWL_TRY_ASSIGN(const bool has_some, transaction_.has_rests(run.key, run.chain));
   if (has_some) {
     PAWL_TRY(remove_rests(run, end.status));
   }
@@ -267,13 +258,7 @@ Result<void> Writer::close(const RunHead& run, const End& end, Touched& others) 
   return {};
 }
 
-Result<bool> Writer::has_rests(const RunHead& run) {
-  Query query(has_rests_);
-  PAWL_TRY(query.integer(ns_).integer(run.key).integer(run.chain).step());
-  return query.as_integer(0) != 0;
-}
-
-Result<void> Writer::remove_rests(const RunHead& run, RunStatus status) {
+Result<void> Operations::remove_rests(const RunHead& run, RunStatus status) {
   PAWL_TRY(runs_.remove_reason(run.key));
   PAWL_TRY(tasks_.remove_all(run.key));
   PAWL_TRY(promises_.remove_all(run.key));
@@ -284,8 +269,8 @@ Result<void> Writer::remove_rests(const RunHead& run, RunStatus status) {
   return dedupe_.remove_all(run.chain);
 }
 
-Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, std::int64_t now_ms,
-                                                    Touched& others) {
+Result<std::vector<RunHead>> Operations::leave_children(const RunHead& run, std::int64_t now_ms,
+                                                        Touched& others) {
   std::vector<RunHead> doomed;
   PAWL_TRY_ASSIGN(const std::vector<RunHead> children, runs_.read_child_heads(run.key));
   for (const RunHead& child : children) {
@@ -294,6 +279,8 @@ Result<std::vector<RunHead>> Writer::leave_children(const RunHead& run, std::int
     } else if (child.parent.close == ParentClose::kCancel) {
       NewArrival cancel;
       cancel.kind = static_cast<std::uint8_t>(replay::EntryKind::kCancellationRequested);
+      cancel.has_payload = true;
+      cancel.payload = kParentEndedReason;
       PAWL_TRY(deliver(child, cancel, now_ms));
       others.woken.push_back(child.key);
     }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/sqlite/writer.h"
+#include "store/operations/operations.h"
 
 namespace pawl::store {
 
-Result<void> Writer::run(Pause& op) {
+Result<void> Operations::run(Pause& op) {
   op.target = 0;
   op.owner = 0;
   op.changed = false;
@@ -31,7 +31,7 @@ Result<void> Writer::run(Pause& op) {
   return op.is_paused ? runs_.pause(head->key) : runs_.unpause(*head, op.now_ms);
 }
 
-Result<void> Writer::run(Hurry& op) {
+Result<void> Operations::run(Hurry& op) {
   op.target = 0;
   op.attempts = 0;
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
@@ -58,7 +58,7 @@ Result<void> Writer::run(Hurry& op) {
   return {};
 }
 
-Result<bool> Writer::is_needed(const RunHead& run) {
+Result<bool> Operations::is_needed(const RunHead& run) {
   if (run.parent.run != 0) {
     PAWL_TRY_ASSIGN(const std::optional<RunHead> parent, runs_.find_head(run.parent.run));
     if (parent.has_value() && !is_closed(parent->status)) {
@@ -69,13 +69,13 @@ Result<bool> Writer::is_needed(const RunHead& run) {
 }
 
 // Of the runs with one id only the newest may be open.
-Result<bool> Writer::is_chain_open(const RunHead& run) {
+Result<bool> Operations::is_chain_open(const RunHead& run) {
   PAWL_TRY_ASSIGN(const RunRow row, runs_.get(run.key));
   PAWL_TRY_ASSIGN(const std::optional<RunHead> newest, runs_.find_newest_head(row.id));
   return newest.has_value() && newest->chain == run.chain && !is_closed(newest->status);
 }
 
-Result<void> Writer::run(DeleteRun& op) {
+Result<void> Operations::run(DeleteRun& op) {
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(op.run));
   if (!head.has_value()) {
     op.outcome = DeleteRun::Outcome::kNoRun;
@@ -103,7 +103,7 @@ Result<void> Writer::run(DeleteRun& op) {
   return runs_.remove(op.run);
 }
 
-Result<void> Writer::run(CreateRun& op) {
+Result<void> Operations::run(CreateRun& op) {
   PAWL_TRY_ASSIGN(std::optional<RunRow> existing, runs_.find_newest(op.image.row.id));
   const bool can_follow = existing.has_value() && op.as_next && is_closed(existing->status);
   if (existing.has_value() && !can_follow) {
@@ -126,7 +126,7 @@ Result<void> Writer::run(CreateRun& op) {
   return {};
 }
 
-Result<void> Writer::add_parts(RunKey run, const CreateRun& op) {
+Result<void> Operations::add_parts(RunKey run, const CreateRun& op) {
   const RunImage& image = op.image;
   PAWL_TRY_ASSIGN(const bool appended, log_.append(run, op.entries));
   if (!appended) {

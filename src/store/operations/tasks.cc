@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "store/sqlite/writer.h"
+#include "store/operations/operations.h"
 
 namespace pawl::store {
 
-Result<void> Writer::run(TakeTasks& op) {
+Result<void> Operations::run(TakeTasks& op) {
   op.taken.clear();
   PAWL_TRY_ASSIGN(const bool is_alive, is_known(op.worker));
   op.known = is_alive;
@@ -16,14 +16,14 @@ Result<void> Writer::run(TakeTasks& op) {
   return {};
 }
 
-Result<void> Writer::run(ChangeTask& op) {
+Result<void> Operations::run(ChangeTask& op) {
   op.changed = false;
   op.cancel_requested = false;
   op.run = 0;
   op.owner = 0;
   op.key = 0;
   op.claim.reset();
-  PAWL_TRY_ASSIGN(const std::optional<TaskTable::Head> task, tasks_.find_head(op.task));
+  PAWL_TRY_ASSIGN(const std::optional<TaskHead> task, tasks_.find_head(op.task));
   if (!task.has_value()) {
     op.cancel_requested = true;  // Nobody waits for it any more.
     return {};
@@ -37,18 +37,18 @@ Result<void> Writer::run(ChangeTask& op) {
   if (!op.next.has_value()) {
     return finish_task(op, task->run);
   }
-  TaskTable::Change change;
+  TaskChange change;
   change.state = *op.next;
   change.owner = *op.next == TaskState::kRunning ? task->owner : 0;
   change.due_ms = op.due_ms;
   change.details = op.details.has_value() ? &*op.details : nullptr;
   change.last_error = op.last_error.has_value() ? &*op.last_error : nullptr;
   concerns_others_ = concerns_others_ || *op.next != TaskState::kRunning;
-  return tasks_.change(op.task, change);
+  return tasks_.change(task->run, op.task, change);
 }
 
-Result<void> Writer::finish_task(ChangeTask& op, RunKey run_key) {
-  PAWL_TRY(tasks_.remove(op.task));
+Result<void> Operations::finish_task(ChangeTask& op, RunKey run_key) {
+  PAWL_TRY(tasks_.remove(run_key, op.task));
   PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs_.find_head(run_key));
   if (!head.has_value() || is_closed(head->status)) {
     return {};

@@ -1,4 +1,4 @@
-#include "store/sqlite/size_check.h"
+#include "store/operations/size_check.h"
 
 #include <string>
 #include <string_view>

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "store/sqlite/size_check.h"
-#include "store/sqlite/writer.h"
+#include "store/operations/operations.h"
+#include "store/operations/size_check.h"
 
 namespace pawl::store {
 
@@ -28,7 +28,7 @@ NewArrival arrival_for(replay::EntryKind kind, std::string_view command) {
 
 }  // namespace
 
-Result<void> Writer::run(CommitTurn& turn) {
+Result<void> Operations::run(CommitTurn& turn) {
   turn.committed = false;
   turn.released = false;
   turn.is_paused = false;
@@ -46,28 +46,18 @@ Result<void> Writer::run(CommitTurn& turn) {
   return turn.inside ? run_inside(turn) : write(turn);
 }
 
-Result<void> Writer::run_inside(CommitTurn& turn) {
-  PAWL_TRY(Query(savepoint_).run());
+Result<void> Operations::run_inside(CommitTurn& turn) {
+  PAWL_TRY(transaction_.begin_part());
   PAWL_TRY(call_inside(turn));
   if (!turn.refused.has_value()) {
     PAWL_TRY(write(turn));
   }
-  if (!turn.committed) {
-    PAWL_TRY(Query(undo_).run());
-  }
-  return Query(keep_).run();
+  return turn.committed ? transaction_.keep_part() : transaction_.undo_part();
 }
 
-Result<void> Writer::call_inside(CommitTurn& turn) {
-  is_inside_ = true;
-  Result<void> done = turn.inside(connection_.native(), turn);
-  is_inside_ = false;
-  if (!connection_.in_transaction()) {
-    return make_error(done.has_value() ? ErrorCode::kInvalidState : ErrorCode::kStoreIo,
-                      "the transaction was ended by a function that ran in it; nothing of the "
-                      "batch was written" +
-                          (done.has_value() ? "" : ": " + done.error().message));
-  }
+Result<void> Operations::call_inside(CommitTurn& turn) {
+  PAWL_TRY_ASSIGN(Result<void> done,
+                  transaction_.call([&](void* native) { return turn.inside(native, turn); }));
   if (done.has_value()) {
     done = check_sizes(turn, payload_bytes_max_);
   }
@@ -78,7 +68,7 @@ Result<void> Writer::call_inside(CommitTurn& turn) {
 }
 
 // Entries come first: if another worker has been there, nothing else needs to be taken back.
-Result<void> Writer::write(CommitTurn& turn) {
+Result<void> Operations::write(CommitTurn& turn) {
   PAWL_TRY_ASSIGN(turn.committed, log_.append(turn.run, turn.entries));
   if (!turn.committed) {
     return {};
@@ -101,7 +91,7 @@ Result<void> Writer::write(CommitTurn& turn) {
   return turn.release ? release(turn) : Result<void>();
 }
 
-Result<void> Writer::forget(const CommitTurn& turn) {
+Result<void> Operations::forget(const CommitTurn& turn) {
   if (turn.forgotten.empty()) {
     return {};
   }
@@ -117,7 +107,7 @@ Result<void> Writer::forget(const CommitTurn& turn) {
   return log_.forget(turn.run, turn.forgotten, loop, iteration);
 }
 
-Result<void> Writer::change_inbox(CommitTurn& turn) {
+Result<void> Operations::change_inbox(CommitTurn& turn) {
   for (const ArrivalKey key : turn.consumed) {
     PAWL_TRY(inbox_.consume(turn.run, key));
   }
@@ -134,7 +124,7 @@ Result<void> Writer::change_inbox(CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::bounce(CommitTurn& turn, NewArrival arrival) {
+Result<void> Operations::bounce(CommitTurn& turn, NewArrival arrival) {
   Arrival& bounced = turn.bounced.emplace_back();
   static_cast<NewArrival&>(bounced) = std::move(arrival);
   bounced.run = turn.run;
@@ -142,7 +132,7 @@ Result<void> Writer::bounce(CommitTurn& turn, NewArrival arrival) {
   return {};
 }
 
-Result<void> Writer::change_tasks(CommitTurn& turn) {
+Result<void> Operations::change_tasks(CommitTurn& turn) {
   for (const NewTask& task : turn.tasks) {
     PAWL_TRY(tasks_.add(turn.run, task, turn.now_ms));
     concerns_others_ = true;
@@ -158,7 +148,7 @@ Result<void> Writer::change_tasks(CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::change_promises(const CommitTurn& turn) {
+Result<void> Operations::change_promises(const CommitTurn& turn) {
   for (const std::string& name : turn.promises) {
     PAWL_TRY(promises_.open(turn.run, name));
     concerns_others_ = true;
@@ -171,14 +161,14 @@ Result<void> Writer::change_promises(const CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::start_children(CommitTurn& turn) {
+Result<void> Operations::start_children(CommitTurn& turn) {
   for (const NewRun& child : turn.children) {
     PAWL_TRY(start_child(turn, child));
   }
   return {};
 }
 
-Result<void> Writer::start_child(CommitTurn& turn, const NewRun& child) {
+Result<void> Operations::start_child(CommitTurn& turn, const NewRun& child) {
   PAWL_TRY_ASSIGN(const std::optional<RunHead> existing, runs_.find_newest_head(child.id));
   if (existing.has_value()) {
     NewArrival failed = arrival_for(replay::EntryKind::kChildWorkflowFailed, child.parent.command);
@@ -194,7 +184,7 @@ Result<void> Writer::start_child(CommitTurn& turn, const NewRun& child) {
   return {};
 }
 
-Result<void> Writer::send_outgoing(CommitTurn& turn) {
+Result<void> Operations::send_outgoing(CommitTurn& turn) {
   for (const Outgoing& outgoing : turn.outgoing) {
     PAWL_TRY_ASSIGN(const std::optional<RunHead> target, runs_.find_newest_head(outgoing.run_id));
     if (!target.has_value()) {
@@ -208,7 +198,7 @@ Result<void> Writer::send_outgoing(CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::change_rest(const CommitTurn& turn) {
+Result<void> Operations::change_rest(const CommitTurn& turn) {
   for (const CompensationChange& change : turn.compensation_changes) {
     PAWL_TRY(compensations_.change(turn.run, change));
   }
@@ -218,7 +208,7 @@ Result<void> Writer::change_rest(const CommitTurn& turn) {
   return {};
 }
 
-Result<void> Writer::end(CommitTurn& turn, const Ending& ending) {
+Result<void> Operations::end(CommitTurn& turn, const Ending& ending) {
   if (ending.status == RunStatus::kCompensating) {
     return start_compensating(turn, ending);
   }
@@ -234,7 +224,7 @@ Result<void> Writer::end(CommitTurn& turn, const Ending& ending) {
 }
 
 // The workflow function has ended: nothing that it asked for will be looked at any more.
-Result<void> Writer::start_compensating(const CommitTurn& turn, const Ending& ending) {
+Result<void> Operations::start_compensating(const CommitTurn& turn, const Ending& ending) {
   PAWL_TRY(runs_.start_compensating(turn.run, ending.goal, turn.now_ms));
   PAWL_TRY(inbox_.remove_all(turn.run));
   PAWL_TRY(tasks_.remove_all(turn.run));
@@ -245,7 +235,7 @@ Result<void> Writer::start_compensating(const CommitTurn& turn, const Ending& en
   return {};
 }
 
-Result<void> Writer::recur(CommitTurn& turn, const Ending& ending, const RunHead& run) {
+Result<void> Operations::recur(CommitTurn& turn, const Ending& ending, const RunHead& run) {
   PAWL_CHECK(ending.next.has_value());
   PAWL_TRY_ASSIGN(const RunRow row, runs_.get(run.key));
   NewRun next = *ending.next;
@@ -268,7 +258,7 @@ Result<void> Writer::recur(CommitTurn& turn, const Ending& ending, const RunHead
 }
 
 // What has come in the meantime must not wait for the next one.
-Result<void> Writer::release(CommitTurn& turn) {
+Result<void> Operations::release(CommitTurn& turn) {
   std::int64_t wake_ms = kNever;
   if (turn.status == RunStatus::kBlocked) {
     concerns_others_ = true;

@@ -1,0 +1,45 @@
+#include "store/operations/operations.h"
+
+#include <variant>
+
+#include "store/operations/size_check.h"
+
+namespace pawl::store {
+
+Result<void> Operations::apply(std::span<Op> ops) {
+  for (Op& op : ops) {
+    PAWL_TRY(std::visit([this](auto& one) { return run(one); }, op));
+  }
+  return {};
+}
+
+Result<WorkerKey> Operations::add_worker(const WorkerInfo& info,
+                                         const std::function<bool(WorkerKey)>& lock) {
+  PAWL_TRY_ASSIGN(const WorkerKey worker, workers_.add(info));
+  if (lock(worker)) {
+    PAWL_TRY(workers_.mark_locked(worker));
+  }
+  concerns_others_ = true;  // They will have to look after it.
+  return worker;
+}
+
+Result<void> Operations::remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
+                                        std::int64_t now_ms) {
+  PAWL_TRY_ASSIGN(const std::vector<WorkerLease> workers, workers_.read());
+  for (const WorkerLease& worker : workers) {
+    if (!is_dead(worker)) {
+      continue;
+    }
+    PAWL_TRY(workers_.remove(worker.key));
+    PAWL_TRY(runs_.free_runs(worker.key, now_ms));
+    PAWL_TRY(tasks_.free_tasks(worker.key, now_ms));
+    concerns_others_ = true;
+  }
+  return {};
+}
+
+void Operations::concern_others_than(WorkerKey owner) {
+  concerns_others_ = concerns_others_ || owner == 0 || !own_workers_.contains(owner);
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,155 @@
+// Operations: what the operations of a store do to its tables. Every call happens inside a
+// transaction that its caller begins and ends; after an error that is to be rolled back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/operations/tables.h"
+#include "store/store.h"
+
+namespace pawl::store {
+
+class Operations {
+ public:
+  Operations(Tables tables, std::size_t payload_bytes_max)
+      : transaction_(tables.transaction),
+        runs_(tables.runs),
+        log_(tables.logs),
+        inbox_(tables.inboxes),
+        tasks_(tables.tasks),
+        promises_(tables.promises),
+        dedupe_(tables.dedupes),
+        compensations_(tables.compensations),
+        workers_(tables.workers),
+        payload_bytes_max_(payload_bytes_max) {}
+
+  // To be called at the beginning of each transaction.
+  void begin() { known_worker_ = 0; }
+
+  Result<void> apply(std::span<Op> ops);
+
+  // `lock` is called before anybody can see the worker; false: it can only be told by its expiry
+  // whether it lives.
+  Result<WorkerKey> add_worker(const WorkerInfo& info, const std::function<bool(WorkerKey)>& lock);
+  // Frees what those workers hold that `is_dead` says so of.
+  Result<void> remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
+                              std::int64_t now_ms);
+
+  // Workers of this store: what concerns them concerns nobody else.
+  void own(WorkerKey worker) { own_workers_.insert(worker); }
+  void disown(WorkerKey worker) { own_workers_.erase(worker); }
+
+  // Whether something that was done since expect_no_concern() may concern other stores.
+  bool concerns_others() const { return concerns_others_; }
+  void expect_no_concern() { concerns_others_ = false; }
+
+ private:
+  // runs.cc
+  Result<void> run(StartRun& op);
+  Result<void> run(Claim& op);
+  Result<void> run(ClaimDue& op);
+  Result<void> run(ClaimStuck& op);
+  Result<void> run(Resume& op);
+  Result<void> run(Terminate& op);
+  Result<void> run(Heartbeat& op);
+  Result<void> start_new(StartRun& op, std::uint32_t number);
+  Result<void> signal_started(StartRun& op);
+  Result<void> take(Claim& op, RunRow row);
+  // Adds claims of runs that can be claimed.
+  Result<void> take(std::vector<Claim>& claims, std::span<const RunKey> runs, WorkerKey worker,
+                    std::int64_t now_ms);
+  Result<std::optional<RunHead>> find_target(RunKey run, std::string_view run_id);
+  Result<bool> is_known(WorkerKey worker);
+
+  // How a run ends.
+  struct End {
+    RunStatus status{};
+    const NewArrival* for_parent = nullptr;
+    std::int64_t now_ms = 0;
+  };
+  // Ends a run that is open, and does to its children what they are to suffer.
+  Result<void> end_run(const RunHead& run, const End& end, Touched& others);
+  Result<void> close(const RunHead& run, const End& end, Touched& others);
+  Result<void> remove_rests(const RunHead& run, RunStatus status);
+  // Returns those to be terminated.
+  Result<std::vector<RunHead>> leave_children(const RunHead& run, std::int64_t now_ms,
+                                              Touched& others);
+  Result<void> terminate(const RunHead& run, std::string_view payload, std::int64_t now_ms,
+                         Touched& others);
+  Result<void> append_failure(RunKey run, std::string_view payload, std::int64_t now_ms);
+
+  // inbox.cc
+  struct Sent {
+    SendOutcome outcome{};
+    ArrivalKey key = 0;
+  };
+  Result<void> run(Send& op);
+  Result<Sent> send(const RunHead& target, const NewArrival& arrival, std::string_view dedupe,
+                    std::int64_t now_ms);
+  // Puts it into the inbox of an open run, and wakes that.
+  Result<ArrivalKey> deliver(const RunHead& target, const NewArrival& arrival, std::int64_t now_ms);
+  Result<std::optional<Claim>> claim_for(WorkerKey worker, RunKey run, std::int64_t now_ms);
+
+  // tasks.cc
+  Result<void> run(TakeTasks& op);
+  Result<void> run(ChangeTask& op);
+  Result<void> finish_task(ChangeTask& op, RunKey run);
+
+  // upkeep.cc
+  Result<void> run(Pause& op);
+  Result<void> run(Hurry& op);
+  Result<void> run(DeleteRun& op);
+  Result<void> run(CreateRun& op);
+  // Whether its parent or a child is open.
+  Result<bool> is_needed(const RunHead& run);
+  // Whether a run that it recurred to is open: ids of signals that were taken belong to it, too.
+  Result<bool> is_chain_open(const RunHead& run);
+  Result<void> add_parts(RunKey run, const CreateRun& op);
+
+  // turn.cc
+  Result<void> run(CommitTurn& turn);
+  Result<void> run_inside(CommitTurn& turn);
+  Result<void> call_inside(CommitTurn& turn);
+  Result<void> write(CommitTurn& turn);
+  Result<void> forget(const CommitTurn& turn);
+  Result<void> change_inbox(CommitTurn& turn);
+  Result<void> bounce(CommitTurn& turn, NewArrival arrival);
+  Result<void> change_tasks(CommitTurn& turn);
+  Result<void> change_promises(const CommitTurn& turn);
+  Result<void> start_children(CommitTurn& turn);
+  Result<void> start_child(CommitTurn& turn, const NewRun& child);
+  Result<void> send_outgoing(CommitTurn& turn);
+  Result<void> change_rest(const CommitTurn& turn);
+  Result<void> end(CommitTurn& turn, const Ending& ending);
+  Result<void> start_compensating(const CommitTurn& turn, const Ending& ending);
+  Result<void> recur(CommitTurn& turn, const Ending& ending, const RunHead& run);
+  Result<void> release(CommitTurn& turn);
+
+  void concern_others_than(WorkerKey owner);
+
+  Transaction& transaction_;
+  Runs& runs_;
+  Logs& log_;
+  Inboxes& inbox_;
+  Tasks& tasks_;
+  Promises& promises_;
+  Dedupes& dedupe_;
+  Compensations& compensations_;
+  Workers& workers_;
+  std::size_t payload_bytes_max_;
+
+  std::set<WorkerKey> own_workers_;
+  WorkerKey known_worker_ = 0;  // Seen in this transaction.
+  bool concerns_others_ = false;
+};
+
+}  // namespace pawl::store
