@@ -120,6 +120,38 @@ TEST(Connect, OldServersAreRefused) {
       << error.message;
 }
 
+TEST(Connect, TlsIsAsTheUrlSays) {
+  PostgresServer server({.tcp = true, .tls = true, .hba = {}, .settings = {}});
+  const std::string strict =
+      server.tcp_url() + "?sslmode=verify-full&sslrootcert=" + server.directory() + "/data/";
+  const std::unique_ptr<Connection> connection = connect(strict + "server.crt");
+  EXPECT_EQ(*connection->query_integer(
+                "SELECT count(*) FROM pg_stat_ssl WHERE ssl AND pid = pg_backend_pid()"),
+            1);
+  const Error error = refused(strict + "no-such.crt");
+  EXPECT_EQ(error.code, ErrorCode::kStoreIo);
+  EXPECT_TRUE(contains(error.message, "no-such.crt")) << error.message;
+
+  // Answers of all sizes around those of records and buffers, then large ones both ways.
+  Batch batch(*connection, Effect::kReads);
+  const std::string bytes(10'000, 'x');
+  std::vector<const Call*> calls;
+  for (int size = 0; size < 2'000; ++size) {
+    calls.push_back(&batch.add({"tls_repeat", "SELECT repeat('x', $1::int4)"}).integer4(size * 37));
+    batch.add({"tls_echo", "SELECT $1::bytea"}).bytes(bytes);
+  }
+  EXPECT_OK(batch.run());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_EQ(calls[i]->rows()[0].as_bytes(0).size(), i * 37);
+  }
+  server.stop();
+  server.start();
+  EXPECT_OK(connection->ensure());
+  EXPECT_EQ(connection->counters().connects, 2U);
+  EXPECT_OK(connection->ensure());
+  EXPECT_EQ(connection->counters().connects, 2U);
+}
+
 TEST(Connect, TriesEachHost) {
   PostgresServer server({.tcp = true, .hba = {}, .settings = {}});
   const std::unique_ptr<Connection> connection = connect(

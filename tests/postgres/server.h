@@ -19,6 +19,7 @@ class PostgresServer {
  public:
   struct Options {
     bool tcp = false;    // On a free port of 127.0.0.1 besides the socket.
+    bool tls = false;    // With a certificate for 127.0.0.1 in <directory>/data/server.crt.
     bool fsync = false;  // For tests of what survives.
     std::string hba;     // Lines for the beginning of pg_hba.conf; behind them everybody may in.
     std::vector<std::pair<std::string, std::string>> settings;
