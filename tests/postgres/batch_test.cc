@@ -283,6 +283,24 @@ TEST_F(BatchTest, ATransactionSpansBatches) {
   EXPECT_EQ(count(), 2);
 }
 
+TEST_F(BatchTest, ASnapshotStaysAsItIs) {
+  make_table();
+  for (const Isolation isolation : {Isolation::kSnapshot, Isolation::kReadCommitted}) {
+    Batch first(*connection_, Effect::kReads);
+    first.begin(isolation);
+    first.add({"", "SELECT 1"});
+    EXPECT_OK(first.run());
+    const std::int64_t before = count();
+    server_.execute("INSERT INTO t SELECT count(*) FROM t");
+    EXPECT_EQ(count(), isolation == Isolation::kSnapshot ? before : before + 1);
+    connection_->rollback();
+  }
+  Batch writes(*connection_);
+  writes.begin(Isolation::kSnapshot);
+  writes.add(kInsert).integer(9);
+  EXPECT_EQ(error_of(writes.run()).code, ErrorCode::kStoreIo);
+}
+
 // What only shows when the transaction commits.
 TEST_F(BatchTest, AnErrorOfTheCommitIsAnError) {
   EXPECT_OK(

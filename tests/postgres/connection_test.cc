@@ -1,6 +1,16 @@
 // Opening connections, and what the errors of a server become.
 #include "store/postgres/connection.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <vector>
+
 #include "postgres/support.h"
 #include "store/postgres/growing_pause.h"
 #include "store/postgres/server_error.h"
@@ -45,6 +55,101 @@ TEST(Connect, SaysWhatIsMissing) {
     EXPECT_FALSE(contains(error.message, "\n")) << error.message;
   }
   EXPECT_OK(Connection::open(options_of(server.tcp_url("guarded:hunter2"))));
+
+  const std::string passwords = server.directory() + "/passwords";
+  std::ofstream(passwords) << "*:*:*:guarded:hunter2\n";
+  std::filesystem::permissions(passwords, std::filesystem::perms::owner_read);
+  ASSERT_EQ(::setenv("PGPASSFILE", passwords.c_str(), 1), 0);
+  EXPECT_OK(Connection::open(options_of(server.tcp_url("guarded"))));
+  ::unsetenv("PGPASSFILE");
+}
+
+// Lets one client in, as a server of another age.
+class OldServer {
+ public:
+  OldServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_, 1), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~OldServer() {
+    thread_.join();
+    ::close(listener_);
+  }
+  OldServer(const OldServer&) = delete;
+  OldServer& operator=(const OldServer&) = delete;
+  std::string port() const { return std::to_string(port_); }
+
+ private:
+  void serve() const {
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    char buffer[4096];
+    EXPECT_GT(::recv(client, buffer, sizeof(buffer), 0), 0);
+    // Authentication is not needed; a setting; ready.
+    constexpr std::string_view kHello(
+        "R\0\0\0\x08\0\0\0\0"
+        "S\0\0\0\x19"
+        "server_version\0"
+        "12.22\0"
+        "Z\0\0\0\x05I",
+        41);
+    EXPECT_EQ(::send(client, kHello.data(), kHello.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(kHello.size()));
+    while (::recv(client, buffer, sizeof(buffer), 0) > 0) {
+    }
+    ::close(client);
+  }
+
+  const int listener_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+TEST(Connect, OldServersAreRefused) {
+  const OldServer server;
+  const Error error = refused("postgresql://x@127.0.0.1:" + server.port() +
+                              "/x?sslmode=disable&gssencmode=disable");
+  EXPECT_EQ(error.code, ErrorCode::kStoreUnusable) << error.message;
+  EXPECT_TRUE(contains(error.message, "is PostgreSQL 12; Pawl needs version 13 or later"))
+      << error.message;
+}
+
+TEST(Connect, TlsIsAsTheUrlSays) {
+  PostgresServer server({.tcp = true, .tls = true, .hba = {}, .settings = {}});
+  const std::string strict =
+      server.tcp_url() + "?sslmode=verify-full&sslrootcert=" + server.directory() + "/data/";
+  const std::unique_ptr<Connection> connection = connect(strict + "server.crt");
+  EXPECT_EQ(*connection->query_integer(
+                "SELECT count(*) FROM pg_stat_ssl WHERE ssl AND pid = pg_backend_pid()"),
+            1);
+  const Error error = refused(strict + "no-such.crt");
+  EXPECT_EQ(error.code, ErrorCode::kStoreIo);
+  EXPECT_TRUE(contains(error.message, "no-such.crt")) << error.message;
+
+  // Answers of all sizes around those of records and buffers, then large ones both ways.
+  Batch batch(*connection, Effect::kReads);
+  const std::string bytes(10'000, 'x');
+  std::vector<const Call*> calls;
+  for (int size = 0; size < 2'000; ++size) {
+    calls.push_back(&batch.add({"tls_repeat", "SELECT repeat('x', $1::int4)"}).integer4(size * 37));
+    batch.add({"tls_echo", "SELECT $1::bytea"}).bytes(bytes);
+  }
+  EXPECT_OK(batch.run());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_EQ(calls[i]->rows()[0].as_bytes(0).size(), i * 37);
+  }
+  server.stop();
+  server.start();
+  EXPECT_OK(connection->ensure());
+  EXPECT_EQ(connection->counters().connects, 2U);
+  EXPECT_OK(connection->ensure());
+  EXPECT_EQ(connection->counters().connects, 2U);
 }
 
 TEST(Connect, TriesEachHost) {

@@ -61,6 +61,15 @@ TEST_F(LossTest, ACommitThatNeverArrivesIsUnknown) {
   EXPECT_EQ(count(), "0");
 }
 
+TEST_F(LossTest, ReadingLeavesNothingUnknown) {
+  proxy_.cut_at(CuttingProxy::Cut::kAnswer, "COMMIT");
+  Batch batch(*connection_, Effect::kReads);
+  batch.begin(Isolation::kSnapshot);
+  batch.add({"", "SELECT 1"});
+  batch.commit();
+  EXPECT_EQ(error_of(batch.run()).code, ErrorCode::kStoreIo);
+}
+
 TEST_F(LossTest, BeforeTheCommitNothingHasHappened) {
   proxy_.cut_at(CuttingProxy::Cut::kAnswer, "INSERT");
   Batch batch(*connection_);

@@ -34,7 +34,7 @@ def programs():
     found = shutil.which("initdb") or next(iter(sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), reverse=True)), None)
     if found is None:
         raise RuntimeError("no PostgreSQL server is installed; on Debian: apt-get install postgresql-15 (or: make deps)")
-    return pathlib.Path(found).parent
+    return pathlib.Path(found).resolve().parent  # A link may lead to one program only.
 
 
 def account():

@@ -167,6 +167,13 @@ PostgresServer::PostgresServer(Options options) : options_(std::move(options)) {
     std::ofstream(path) << options_.hba << "\n" << rest.str();
   }
   give_away(directory_ + "/data");
+  if (options_.tls) {
+    run({"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", directory_ + "/data/server.key",
+         "-out", directory_ + "/data/server.crt"},
+        directory_ + "/log");
+  }
   start();
 }
 
@@ -205,6 +212,7 @@ std::vector<std::string> PostgresServer::command() const {
   set("unix_socket_directories", directory_);
   set("listen_addresses", options_.tcp ? "127.0.0.1" : "");
   set("fsync", options_.fsync ? "on" : "off");
+  set("ssl", options_.tls ? "on" : "off");
   set("shared_buffers", "16MB");
   set("max_connections", "60");
   for (const auto& [name, value] : options_.settings) {

@@ -19,6 +19,7 @@ class PostgresServer {
  public:
   struct Options {
     bool tcp = false;    // On a free port of 127.0.0.1 besides the socket.
+    bool tls = false;    // With a certificate for 127.0.0.1 in <directory>/data/server.crt.
     bool fsync = false;  // For tests of what survives.
     std::string hba;     // Lines for the beginning of pg_hba.conf; behind them everybody may in.
     std::vector<std::pair<std::string, std::string>> settings;
@@ -42,6 +43,7 @@ class PostgresServer {
   void start();  // After stop() or kill(): the same data, directory and port.
   bool is_running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
+  const std::string& directory() const { return directory_; }
 
   // A standby that follows this server. If `synchronous`, commits here wait for it from now on.
   std::unique_ptr<PostgresServer> make_standby(bool synchronous);

@@ -22,6 +22,8 @@ namespace pawl::store::pg {
 namespace {
 
 constexpr Statement kBegin{"begin", "BEGIN ISOLATION LEVEL READ COMMITTED"};
+constexpr Statement kBeginSnapshot{"begin_snapshot",
+                                   "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 constexpr Statement kCommit{"commit", "COMMIT"};
 constexpr Statement kNotify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 
@@ -31,6 +33,9 @@ constexpr std::size_t kParametersMax = 65'535;
 // What libpq is given before it is made to send: so much is kept in memory twice.
 constexpr std::size_t kUnsentBytesMax = 65'536;
 constexpr std::size_t kMessageOverhead = 64;
+// How long what the TLS library has read and libpq has not asked for may lie there: the socket does
+// not tell of it. Only of large answers, and while one is awaited.
+constexpr int kHiddenInputMs = 50;
 
 bool is_lost_statement(std::string_view sqlstate) {
   return sqlstate == "26000" || sqlstate == "42P05";
@@ -58,7 +63,9 @@ class BatchRun {
     if (!send_all() || !receive_all()) {
       return give_up();
     }
-    PQexitPipelineMode(connection_.native);
+    if (PQexitPipelineMode(connection_.native) == 0) {
+      connection_.close();  // It would be of no use, although all is answered.
+    }
     if (!sqlstate_.empty()) {
       return failed();
     }
@@ -106,7 +113,7 @@ class BatchRun {
 
   bool send(Call& call) {
     collect_parameters(call);
-    commit_is_sent_ |= call.commits_;
+    commit_is_sent_ |= call.commits_ && batch_.effect_ == Effect::kWrites;
     ++connection_.counters.statements;
     const int count = static_cast<int>(call.count_);
     if (prepare_ && !call.statement_.name.empty()) {
@@ -189,10 +196,12 @@ class BatchRun {
     if (file.fd < 0) {
       return false;
     }
-    if (::poll(&file, 1, -1) < 0) {
+    const bool is_encrypted = connection_.is_encrypted();
+    const int ready = ::poll(&file, 1, is_encrypted ? kHiddenInputMs : -1);
+    if (ready < 0) {
       return errno == EINTR;
     }
-    if ((file.revents & ~POLLOUT) != 0) {
+    if ((file.revents & ~POLLOUT) != 0 || is_encrypted) {
       PQconsumeInput(connection_.native);
     }
     return true;
@@ -361,9 +370,9 @@ Call& Batch::add(const Statement& statement) {
   return calls_.emplace_back(*this, statement, parameters_.size(), false);
 }
 
-void Batch::begin() {
+void Batch::begin(Isolation isolation) {
   PAWL_CHECK(calls_.empty());
-  add(kBegin);
+  add(isolation == Isolation::kSnapshot ? kBeginSnapshot : kBegin);
   begins_ = true;
 }
 

@@ -32,6 +32,11 @@ namespace pawl::store::pg {
 
 class Batch;
 
+enum class Isolation : std::uint8_t {
+  kReadCommitted,  // Each statement sees what was committed before it began.
+  kSnapshot,       // All see the same; for reading only.
+};
+
 // One execution: bind the parameters in order, before the next one is added. Texts, bytes and
 // arrays are borrowed until run() has returned.
 class Call {
@@ -83,7 +88,7 @@ class Batch {
 
   // The reference is good as long as the batch.
   Call& add(const Statement& statement);
-  void begin();   // First. READ COMMITTED.
+  void begin(Isolation isolation = Isolation::kReadCommitted);  // First.
   void commit();  // At most one, and nothing after it. COMMIT must not be sent in any other way.
   // Adds pg_notify: heard by Listeners when the transaction commits. See listener.h.
   void notify(std::string_view channel, std::string_view sender, std::string_view text = {});

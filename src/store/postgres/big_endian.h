@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <string_view>
 
 namespace pawl::store::pg {
 
@@ -16,14 +17,13 @@ void store_big_endian(T value, char* to) {
   }
 }
 
+// Of sizeof(T) bytes.
 template <std::unsigned_integral T>
-T load_big_endian(const char* from) {
+T load_big_endian(std::string_view from) {
   T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    if constexpr (sizeof(T) > 1) {
-      value = static_cast<T>(value << 8U);
-    }
-    value = static_cast<T>(value | static_cast<unsigned char>(from[i]));
+  for (const char byte : from) {
+    value = static_cast<T>(value << 8U);
+    value = static_cast<T>(value | static_cast<unsigned char>(byte));
   }
   return value;
 }

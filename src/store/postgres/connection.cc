@@ -133,6 +133,10 @@ bool Connection::Impl::in_transaction() const {
   return status != PQTRANS_IDLE && status != PQTRANS_UNKNOWN;
 }
 
+bool Connection::Impl::is_encrypted() const {
+  return PQsslInUse(native) != 0 || PQgssEncInUse(native) != 0;
+}
+
 Result<Connection::Impl::Parameters> Connection::Impl::parameters() const {
   char* message = nullptr;
   PQconninfoOption* const parsed = PQconninfoParse(options.conninfo.c_str(), &message);
@@ -238,13 +242,15 @@ Result<void> Connection::Impl::check_server() {
 bool Connection::Impl::consume_input() {
   while (is_open()) {
     pollfd file{PQsocket(native), POLLIN, 0};
-    if (::poll(&file, 1, 0) <= 0) {
-      return true;
-    }
-    if (PQconsumeInput(native) == 0) {
+    const bool is_ready = ::poll(&file, 1, 0) > 0;
+    // What the TLS library has read already does not show at the socket.
+    if ((is_ready || is_encrypted()) && PQconsumeInput(native) == 0) {
       return false;
     }
     PQisBusy(native);  // Parses.
+    if (!is_ready) {
+      return true;
+    }
   }
   return false;
 }

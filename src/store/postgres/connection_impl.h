@@ -34,6 +34,7 @@ class Connection::Impl {
   void close();
   bool is_open() const;
   bool in_transaction() const;
+  bool is_encrypted() const;
   // Takes from the socket what is there. False: the connection is lost.
   bool consume_input();
   void rollback();

@@ -25,12 +25,12 @@ std::int64_t Row::as_integer(int column) const {
   const std::string_view bytes = as_bytes(column);
   switch (bytes.size()) {
     case 2:
-      return static_cast<std::int16_t>(load_big_endian<std::uint16_t>(bytes.data()));
+      return static_cast<std::int16_t>(load_big_endian<std::uint16_t>(bytes));
     case 4:
-      return static_cast<std::int32_t>(load_big_endian<std::uint32_t>(bytes.data()));
+      return static_cast<std::int32_t>(load_big_endian<std::uint32_t>(bytes));
     default:
       PAWL_CHECK(bytes.size() == 8);
-      return static_cast<std::int64_t>(load_big_endian<std::uint64_t>(bytes.data()));
+      return static_cast<std::int64_t>(load_big_endian<std::uint64_t>(bytes));
   }
 }
 
