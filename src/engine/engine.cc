@@ -158,10 +158,10 @@ Result<void> EngineImpl::start() {
   const std::int64_t now_ms = env_->now_ms();
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
   PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
-  PAWL_TRY_ASSIGN(const store::ArrivalKey last_arrival, store_->last_arrival());
+  PAWL_TRY_ASSIGN(const store::News before, store_->read_news(worker_, store::kNever));
   store_->watch([this] { on_change(); });
-  post(Lane::kLoop, [this, now_ms, sweep_ms, last_arrival] {
-    inbox_read_ = last_arrival;  // Claims bring what came before.
+  post(Lane::kLoop, [this, now_ms, sweep_ms, next = before.next] {
+    inbox_read_ = next;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
     sweep_ms_ = sweep_ms;
     swept_ms_ = now_ms;
@@ -353,22 +353,17 @@ void EngineImpl::look_for_changes() {
     set_alarm();
   }
   post(Lane::kReader, [this, worker = worker_, after = inbox_read_, read = begin_inbox_read()] {
-    // First: whatever is not newer will be found, if it is for a run that is held.
-    const Result<store::ArrivalKey> last = store_->last_arrival();
-    Result<std::vector<store::Arrival>> arrivals = store_->read_inbox(worker, after);
-    post(Lane::kLoop, [this, read, last, arrivals = std::move(arrivals)]() mutable {
-      if (!arrivals) {
-        report(arrivals.error(), "reading what came from others");
+    Result<store::News> news = store_->read_news(worker, after);
+    post(Lane::kLoop, [this, read, news = std::move(news)]() mutable {
+      if (!news) {
+        report(news.error(), "reading what came from others");
         end_inbox_read(read, {});
         delayed_.push_back({back_off(), [this] { look_for_changes(); }});
         set_alarm();
         return;
       }
-      inbox_read_ = std::max(inbox_read_, last ? *last : 0);
-      for (const store::Arrival& arrival : *arrivals) {
-        inbox_read_ = std::max(inbox_read_, arrival.key);
-      }
-      end_inbox_read(read, *std::move(arrivals));
+      inbox_read_ = std::max(inbox_read_, news->next);
+      end_inbox_read(read, std::move(news->arrivals));
     });
   });
 }

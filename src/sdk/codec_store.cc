@@ -283,10 +283,10 @@ class CodecStore final : public store::Store {
   Result<void> read_forgotten(RunKey run, const Visit& visit) override {
     return inner_->read_forgotten(run, plain(visit));
   }
-  Result<store::ArrivalKey> last_arrival() override { return inner_->last_arrival(); }
-  Result<std::vector<Arrival>> read_inbox(store::WorkerKey worker,
-                                          store::ArrivalKey after) override {
-    return plain(inner_->read_inbox(worker, after));
+  Result<store::News> read_news(store::WorkerKey worker, store::ArrivalKey after) override {
+    PAWL_TRY_ASSIGN(store::News news, inner_->read_news(worker, after));
+    PAWL_TRY_ASSIGN(news.arrivals, plain(Result<std::vector<Arrival>>(std::move(news.arrivals))));
+    return news;
   }
   Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
     return plain(inner_->read_inbox_of(run));

@@ -365,6 +365,11 @@ struct WorkerInfo {
   std::string serves = {};
 };
 
+struct News {
+  std::vector<Arrival> arrivals;
+  ArrivalKey next = 0;  // From where to go on.
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -403,10 +408,9 @@ class Store {
   // Entries that loops have moved away and that are still kept for people to look at.
   virtual Result<void> read_forgotten(
       RunKey run, const std::function<Result<void>(const replay::Entry&)>& visit) = 0;
-  // The newest one in any inbox; 0 if there is none. What is committed later has a greater key.
-  virtual Result<ArrivalKey> last_arrival() = 0;
-  // Of runs that this worker holds: what came after `after`, in order.
-  virtual Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) = 0;
+  // What others have put, since `after`, into the inboxes of runs that this worker holds, in order
+  // of key; maybe also what is older or was put by itself. kNever: nothing, but where to go on.
+  virtual Result<News> read_news(WorkerKey worker, ArrivalKey after) = 0;
   // Of one run.
   virtual Result<std::vector<Arrival>> read_inbox_of(RunKey run) = 0;
   // The same, of what is due and was not kept.

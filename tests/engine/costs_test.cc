@@ -245,7 +245,7 @@ TEST(Costs, WhatIsNewIsReadFromWhereTheLastReadEnded) {
       node.start("w", std::to_string(i));
     }
     node.env->run_ready();
-    before_start = *node.store->last_arrival();
+    before_start = node.store->read_news(1, store::kNever)->next;
     EXPECT_EQ(before_start, 10);
   }
   Node node(disk, sim(1), code);

@@ -82,13 +82,11 @@ class FaultyStore final : public store::Store {
   Result<void> read_forgotten(store::RunKey run, const Visit& visit) override {
     return inner_->read_forgotten(run, visit);
   }
-  Result<store::ArrivalKey> last_arrival() override { return inner_->last_arrival(); }
-  Result<std::vector<store::Arrival>> read_inbox(store::WorkerKey worker,
-                                                 store::ArrivalKey after) override {
+  Result<store::News> read_news(store::WorkerKey worker, store::ArrivalKey after) override {
     if (before_read_inbox) {
       before_read_inbox(after);
     }
-    return inner_->read_inbox(worker, after);
+    return inner_->read_news(worker, after);
   }
   Result<std::vector<store::Arrival>> read_inbox_of(store::RunKey run) override {
     return inner_->read_inbox_of(run);

@@ -5,6 +5,10 @@
 #include <filesystem>
 
 #include "store/sqlite/sqlite_store.h"
+#ifdef PAWL_POSTGRES
+#include "postgres/server.h"
+#include "store/postgres/postgres_store.h"
+#endif
 
 namespace pawl::store {
 
@@ -23,6 +27,32 @@ class SqliteBackend : public Backend {
  private:
   TempDir dir_;
 };
+
+#ifdef PAWL_POSTGRES
+// A schema of its own for each, on one server for the whole program.
+class PostgresBackend : public Backend {
+ public:
+  Result<std::unique_ptr<Store>> open(const std::string& name_space) override {
+    PAWL_TRY_ASSIGN(PostgresOptions options, parse_postgres_url(server().url()));
+    options.schema = schema_;
+    options.name_space = name_space;
+    return open_postgres(options);
+  }
+  ~PostgresBackend() override { server().execute("DROP SCHEMA IF EXISTS " + schema_ + " CASCADE"); }
+
+ private:
+  static pawl::testing::PostgresServer& server() {
+    static pawl::testing::PostgresServer started;
+    return started;
+  }
+  static int next_number() {
+    static int last = 0;
+    return ++last;
+  }
+
+  const std::string schema_ = "test_" + std::to_string(next_number());
+};
+#endif
 
 class Fields {
  public:
@@ -60,7 +90,11 @@ TempDir::~TempDir() {
 }
 
 std::vector<BackendKind> backend_kinds() {
-  return {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
+  std::vector<BackendKind> kinds = {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
+#ifdef PAWL_POSTGRES
+  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }});
+#endif
+  return kinds;
 }
 
 std::string describe(const replay::Entry& entry) {

@@ -18,7 +18,7 @@ bool is_promise_outcome(std::uint8_t kind) {
 
 Result<ArrivalKey> Operations::deliver(const RunHead& target, const NewArrival& arrival,
                                        std::int64_t now_ms) {
-  PAWL_TRY_ASSIGN(const ArrivalKey key, inbox_.put(target.key, arrival));
+  PAWL_TRY_ASSIGN(const ArrivalKey key, inbox_.put(target.key, arrival, Inboxes::By::kOthers));
   PAWL_TRY(runs_.wake(target, std::max(arrival.due_ms, now_ms)));
   concern_others_than(target.owner);
   return key;

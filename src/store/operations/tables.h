@@ -149,7 +149,9 @@ class Inboxes {
  public:
   virtual ~Inboxes() = default;
 
-  virtual Result<ArrivalKey> put(RunKey run, const NewArrival& arrival) = 0;
+  // By whoever holds the run and so knows of it, or by others.
+  enum class By : std::uint8_t { kHolder, kOthers };
+  virtual Result<ArrivalKey> put(RunKey run, const NewArrival& arrival, By by) = 0;
   virtual Result<void> put_stored(RunKey run, const StoredArrival& arrival) = 0;
   virtual Result<void> consume(RunKey run, ArrivalKey key) = 0;
   // It stays, but is no reason to wake.

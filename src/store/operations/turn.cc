@@ -118,7 +118,7 @@ Result<void> Operations::change_inbox(CommitTurn& turn) {
     PAWL_TRY(inbox_.withdraw(turn.run, kind, id));
   }
   for (const NewArrival& arrival : turn.arrivals) {
-    PAWL_TRY_ASSIGN(const ArrivalKey key, inbox_.put(turn.run, arrival));
+    PAWL_TRY_ASSIGN(const ArrivalKey key, inbox_.put(turn.run, arrival, Inboxes::By::kHolder));
     turn.arrival_keys.push_back(key);
   }
   return {};
@@ -128,7 +128,7 @@ Result<void> Operations::bounce(CommitTurn& turn, NewArrival arrival) {
   Arrival& bounced = turn.bounced.emplace_back();
   static_cast<NewArrival&>(bounced) = std::move(arrival);
   bounced.run = turn.run;
-  PAWL_TRY_ASSIGN(bounced.key, inbox_.put(turn.run, bounced));
+  PAWL_TRY_ASSIGN(bounced.key, inbox_.put(turn.run, bounced, Inboxes::By::kHolder));
   return {};
 }
 
@@ -246,7 +246,7 @@ Result<void> Operations::recur(CommitTurn& turn, const Ending& ending, const Run
   }
   PAWL_TRY_ASSIGN(const RunRow started, runs_.add(next, row.number + 1, run.chain, 0, turn.now_ms));
   for (const NewArrival& signal : ending.signals) {
-    PAWL_TRY(inbox_.put(started.key, signal));
+    PAWL_TRY(inbox_.put(started.key, signal, Inboxes::By::kOthers));
   }
   PAWL_TRY(inbox_.move_free_ones(run.key, started.key));
   if (turn.is_paused) {

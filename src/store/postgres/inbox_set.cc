@@ -72,9 +72,8 @@ Result<void> InboxSet::load(std::span<const RunKey> runs, std::int64_t now_ms) {
 
 // Whoever holds a run knows what he puts into it himself: that may come before what others have put
 // meanwhile.
-Result<ArrivalKey> InboxSet::next_key(RunKey run) {
-  const RunRow* const row = runs_.seen(run);
-  const bool is_own = row != nullptr && own_.contains(row->owner);
+Result<ArrivalKey> InboxSet::next_key(By by) {
+  const bool is_own = by == By::kHolder;
   if (runs_.late_locks() != seen_locks_) {
     seen_locks_ = runs_.late_locks();
     fresh_keys_.clear();  // Drawn before this run may have been locked.
@@ -93,10 +92,10 @@ Result<ArrivalKey> InboxSet::next_key(RunKey run) {
   return key;
 }
 
-Result<ArrivalKey> InboxSet::put(RunKey run, const NewArrival& arrival, bool is_kept) {
-  PAWL_TRY_ASSIGN(const ArrivalKey key, next_key(run));
+Result<ArrivalKey> InboxSet::put(RunKey run, const NewArrival& arrival, By by, bool is_kept) {
+  PAWL_TRY_ASSIGN(const ArrivalKey key, next_key(by));
   const RunRow* const row = runs_.seen(run);
-  const bool is_news = row != nullptr && row->owner != 0 && !own_.contains(row->owner);
+  const bool is_news = by == By::kOthers && row != nullptr && row->owner != 0;
   session_.write(Write::kPutArrival, run)
       .integer(run)
       .integer(key)
@@ -120,12 +119,12 @@ Result<ArrivalKey> InboxSet::put(RunKey run, const NewArrival& arrival, bool is_
   return key;
 }
 
-Result<ArrivalKey> InboxSet::put(RunKey run, const NewArrival& arrival) {
-  return put(run, arrival, false);
+Result<ArrivalKey> InboxSet::put(RunKey run, const NewArrival& arrival, By by) {
+  return put(run, arrival, by, false);
 }
 
 Result<void> InboxSet::put_stored(RunKey run, const StoredArrival& arrival) {
-  PAWL_TRY(put(run, arrival, arrival.is_kept));
+  PAWL_TRY(put(run, arrival, By::kOthers, arrival.is_kept));
   return {};
 }
 

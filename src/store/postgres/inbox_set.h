@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -16,9 +15,7 @@ namespace pawl::store::pg {
 
 class InboxSet : public Inboxes {
  public:
-  // `own` are the workers of this store: they are not told of arrivals that it puts.
-  InboxSet(Session& session, const RunSet& runs, const std::set<WorkerKey>& own)
-      : session_(session), runs_(runs), own_(own) {}
+  InboxSet(Session& session, const RunSet& runs) : session_(session), runs_(runs) {}
 
   void begin();
   // Keys that were drawn while the runs that will be written to were locked.
@@ -29,7 +26,7 @@ class InboxSet : public Inboxes {
   // Reads what is due for these, unless it is known.
   Result<void> load(std::span<const RunKey> runs, std::int64_t now_ms);
 
-  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival) override;
+  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival, By by) override;
   Result<void> put_stored(RunKey run, const StoredArrival& arrival) override;
   Result<void> consume(RunKey run, ArrivalKey key) override;
   Result<void> keep(RunKey run, ArrivalKey key) override;
@@ -45,15 +42,14 @@ class InboxSet : public Inboxes {
     std::vector<Arrival> arrivals;
   };
 
-  Result<ArrivalKey> next_key(RunKey run);
-  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival, bool is_kept);
+  Result<ArrivalKey> next_key(By by);
+  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival, By by, bool is_kept);
 
   Session& session_;
   const RunSet& runs_;
-  const std::set<WorkerKey>& own_;
   std::vector<ArrivalKey> fresh_keys_;  // For this transaction.
   std::uint64_t seen_locks_ = 0;
-  std::vector<ArrivalKey> spare_keys_;  // From earlier, for runs of this store's own workers.
+  std::vector<ArrivalKey> spare_keys_;  // From earlier, for whoever holds the run.
   std::unordered_map<RunKey, Due> due_;
 };
 

@@ -140,6 +140,8 @@ constexpr Statement kBytes{
 constexpr Statement kFindRun{
     "find_image",
     "SELECT " PAWL_PG_RUN_COLUMNS("") " FROM {schema}.pawl_run WHERE ns = $1 AND key = $2"};
+constexpr Statement kHasRun{"has_run",
+                            "SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND uuid = $2 LIMIT 1"};
 constexpr Statement kReadInput{"image_input",
                                "SELECT input FROM {schema}.pawl_input WHERE ns = $1 AND run = $2"};
 constexpr Statement kReadTags{
@@ -274,6 +276,15 @@ Result<std::vector<ClosedRun>> PostgresCatalog::find_closed(RunStatus status,
       closed.push_back({row.as_integer(0), row.as_integer(1)});
     }
     return closed;
+  });
+}
+
+Result<bool> PostgresCatalog::has_run(const Uuid& run_id) {
+  return ask<bool>([&](Connection& connection) -> Result<bool> {
+    Batch batch(connection, Effect::kReads);
+    const Call& call = batch.add(kHasRun).integer(ns_).uuid(run_id);
+    PAWL_TRY(batch.run());
+    return !call.rows().empty();
   });
 }
 

@@ -23,6 +23,7 @@ class PostgresCatalog : public Catalog {
   Result<std::vector<ClosedRun>> find_closed(RunStatus status, std::int64_t before_ms,
                                              const ClosedRun& after, std::size_t limit) override;
   Result<RunImage> read_image(RunKey run) override;
+  Result<bool> has_run(const Uuid& run_id) override;
   Result<std::vector<TaskRow>> list_tasks(const TaskFilter& filter, TaskKey after,
                                           std::size_t limit) override;
   Result<std::vector<WorkerRow>> list_workers() override;

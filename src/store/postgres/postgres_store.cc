@@ -76,10 +76,13 @@ class PostgresStore : public Store {
   Result<void> read_forgotten(RunKey run, const pg::Reader::Visit& visit) override {
     return reader_.read_forgotten(run, visit);
   }
-  // Keys are in order of commit within one run only, so they say nothing about what is new.
-  Result<ArrivalKey> last_arrival() override { return 0; }
-  Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey /*after*/) override {
-    return reader_.read_news(worker);
+  // Keys are in order of commit within one run only, so that no place in their order would do.
+  Result<News> read_news(WorkerKey worker, ArrivalKey after) override {
+    News news;
+    if (after != kNever) {
+      PAWL_TRY_ASSIGN(news.arrivals, reader_.read_news(worker));
+    }
+    return news;
   }
   Result<std::vector<Arrival>> read_inbox_of(RunKey run) override {
     return reader_.read_inbox(run);

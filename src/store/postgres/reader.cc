@@ -40,8 +40,9 @@ constexpr Statement kReadForgotten{
 constexpr Statement kReadLast{
     "read_last", "SELECT " PAWL_PG_ENTRY_COLUMNS
                  " FROM {schema}.pawl_log WHERE ns = $1 AND run = $2 ORDER BY seq DESC LIMIT 1"};
-constexpr Statement kReadNews{
-    "read_news", PAWL_PG_SELECT_ARRIVAL "WHERE i.ns = $1 AND i.news = $2 ORDER BY i.key"};
+constexpr Statement kReadNews{"read_news", PAWL_PG_SELECT_ARRIVAL
+                              "JOIN {schema}.pawl_run AS r ON r.ns = i.ns AND r.key = i.run "
+                              "WHERE i.ns = $1 AND i.news = $2 AND r.owner = $2 ORDER BY i.key"};
 constexpr Statement kReadInbox{
     "read_inbox", PAWL_PG_SELECT_ARRIVAL "WHERE i.ns = $1 AND i.run = $2 ORDER BY i.key"};
 constexpr Statement kReadDueInbox{

@@ -29,7 +29,7 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::string channel, std
       session_(connection, ns),
       runs_(session_),
       logs_(session_),
-      inboxes_(session_, runs_, own_workers_),
+      inboxes_(session_, runs_),
       tasks_(session_),
       promises_(session_),
       dedupes_(session_),

@@ -69,7 +69,7 @@ InboxTable::InboxTable(Connection& connection, std::int64_t ns)
                              " FROM pawl_inbox AS i CROSS JOIN pawl_run AS r ON r.key = i.run "
                              "WHERE i.key > ? AND +i.ns = ? AND r.owner = ? ORDER BY i.key") {}
 
-Result<ArrivalKey> InboxTable::put(RunKey run, const NewArrival& arrival) {
+Result<ArrivalKey> InboxTable::put(RunKey run, const NewArrival& arrival, By /*by*/) {
   Query query(insert_);
   query.integer(ns_)
       .integer(run)
@@ -86,7 +86,7 @@ Result<ArrivalKey> InboxTable::put(RunKey run, const NewArrival& arrival) {
 }
 
 Result<void> InboxTable::put_stored(RunKey run, const StoredArrival& arrival) {
-  PAWL_TRY_ASSIGN(const ArrivalKey key, put(run, arrival));
+  PAWL_TRY_ASSIGN(const ArrivalKey key, put(run, arrival, By::kOthers));
   return arrival.is_kept ? keep(run, key) : Result<void>();
 }
 

@@ -17,7 +17,7 @@ class InboxTable : public Inboxes {
  public:
   InboxTable(Connection& connection, std::int64_t ns);
 
-  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival) override;
+  Result<ArrivalKey> put(RunKey run, const NewArrival& arrival, By by) override;
   Result<void> put_stored(RunKey run, const StoredArrival& arrival) override;
   Result<void> consume(RunKey run, ArrivalKey key) override;
   Result<void> keep(RunKey run, ArrivalKey key) override;

@@ -68,14 +68,16 @@ Result<void> ReadingStore::read_forgotten(RunKey run, const LogTable::Visit& vis
   return log_.read_forgotten(run, visit);
 }
 
-Result<ArrivalKey> ReadingStore::last_arrival() {
+Result<News> ReadingStore::read_news(WorkerKey worker, ArrivalKey after) {
   PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
-  return inbox_.last();
-}
-
-Result<std::vector<Arrival>> ReadingStore::read_inbox(WorkerKey worker, ArrivalKey after) {
-  PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
-  return inbox_.read_held(worker, after);
+  News news;
+  // First: whatever is not newer will be found, if it is for a run that is held.
+  PAWL_TRY_ASSIGN(news.next, inbox_.last());
+  PAWL_TRY_ASSIGN(news.arrivals, inbox_.read_held(worker, after));
+  if (!news.arrivals.empty()) {
+    news.next = std::max(news.next, news.arrivals.back().key);
+  }
+  return news;
 }
 
 Result<std::vector<Arrival>> ReadingStore::read_inbox_of(RunKey run) {

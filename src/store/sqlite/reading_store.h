@@ -37,8 +37,7 @@ class ReadingStore : public Store {
   Result<void> read_log(RunKey run, std::uint64_t from_seq, const LogTable::Visit& visit) override;
   Result<void> read_last(RunKey run, const LogTable::Visit& visit) override;
   Result<void> read_forgotten(RunKey run, const LogTable::Visit& visit) override;
-  Result<ArrivalKey> last_arrival() override;
-  Result<std::vector<Arrival>> read_inbox(WorkerKey worker, ArrivalKey after) override;
+  Result<News> read_news(WorkerKey worker, ArrivalKey after) override;
   Result<std::vector<Arrival>> read_inbox_of(RunKey run) override;
   Result<std::vector<Arrival>> read_due_inbox(RunKey run, std::int64_t now_ms) override;
   Result<std::vector<CompensationRow>> read_compensations(RunKey run) override;
