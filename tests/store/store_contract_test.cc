@@ -1901,7 +1901,7 @@ TEST_P(StoreTest, WorkersOfOneStoreLiveTogether) {
 
 TEST_P(StoreTest, TheWorkersOfAClosedStoreAreDead) {
   std::unique_ptr<Store> other = open();
-  const WorkerKey gone = add_worker(*other);
+  const WorkerKey gone = add_worker(*other, GetParam().sees_the_dead ? kNever : 2000);
   StartRun op;
   op.run = new_run("order-1");
   op.owner = gone;
@@ -1961,7 +1961,9 @@ TEST_P(StoreTest, TwoStoresSeeOneAnothersCommits) {
   EXPECT_EQ(row(run.key).owner, theirs);
 }
 
-TEST_P(StoreTest, AKilledProcessLosesWhatItHeldAtOnce) {
+// At once where the store sees that it is dead, else when it has expired.
+TEST_P(StoreTest, AKilledProcessLosesWhatItHeld) {
+  const std::int64_t expires_ms = GetParam().sees_the_dead ? kNever : 200;
   store_ptr_.reset();  // A connection must not be taken along into another process.
   const Pipe ready;
   const Pipe never;
@@ -1969,7 +1971,7 @@ TEST_P(StoreTest, AKilledProcessLosesWhatItHeldAtOnce) {
     const std::unique_ptr<Store> mine = value(backend_->open("default"));
     StartRun op;
     op.run = new_run("order-1");
-    op.owner = value(mine->add_worker({"child", kNever, 0}));
+    op.owner = value(mine->add_worker({"child", expires_ms, 0}));
     apply(*mine, op);
     ready.tell();
     never.hear();
@@ -1978,7 +1980,7 @@ TEST_P(StoreTest, AKilledProcessLosesWhatItHeldAtOnce) {
   const std::unique_ptr<Store> store = open();
   const WorkerKey self = add_worker(*store);
   const auto owner = [&] { return value(store->find_run("order-1", std::nullopt))->owner; };
-  EXPECT_EQ(value(store->free_expired(self, 100)), kNever);
+  EXPECT_EQ(value(store->free_expired(self, 100)), expires_ms);
   EXPECT_NE(owner(), 0);
   ::kill(pid, SIGKILL);
   wait_for(pid);
@@ -2430,7 +2432,7 @@ class UpkeepTest : public StoreTest {
     full.extra = "{}";
     full.version = 7;
     step.entries = {entry(1), loop, full};
-    step.kept = {begin.signal.has_value() ? value(store_.read_inbox_of(begin.row.key)).back().key
+    step.kept = {begin.signal.has_value() ? value(store_.read_inbox_of(run.key)).back().key
                                           : 0};
     step.arrivals = {timer("t", 9000)};
     step.tasks = {task("ready", "charge"), task("later", "mail"), task("now", "print")};

@@ -38,7 +38,7 @@ class PostgresBackend : public Backend {
     options.name_space = name_space;
     return open_postgres(options);
   }
-  ~PostgresBackend() override { server().execute("DROP SCHEMA IF EXISTS " + schema_ + " CASCADE"); }
+  ~PostgresBackend() override { server().execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS " + schema_ + " CASCADE"); }
 
  private:
   static pawl::testing::PostgresServer& server() {
@@ -92,7 +92,7 @@ TempDir::~TempDir() {
 std::vector<BackendKind> backend_kinds() {
   std::vector<BackendKind> kinds = {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
 #ifdef PAWL_POSTGRES
-  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }});
+  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }, false});
 #endif
   return kinds;
 }

@@ -43,6 +43,7 @@ class Backend {
 struct BackendKind {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
+  bool sees_the_dead = true;  // Whether a worker is known to be dead before it expires.
 };
 std::vector<BackendKind> backend_kinds();
 

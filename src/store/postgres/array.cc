@@ -1,6 +1,7 @@
 #include "store/postgres/array.h"
 
 #include "store/postgres/big_endian.h"
+#include "store/postgres/text.h"
 #include "store/rows.h"
 
 namespace pawl::store::pg {
@@ -60,6 +61,15 @@ void Array::add_null() {
 std::string_view Array::encoded() const {
   const std::string_view all = buffer_;
   return size_ == 0 ? all.substr(0, kEmptyBytes) : all;
+}
+
+void TextArray::add(std::string_view value) {
+  if (is_plain_text(value)) {
+    add_bytes(value.data(), value.size());
+    return;
+  }
+  const std::string written = to_text(value);
+  add_bytes(written.data(), written.size());
 }
 
 void Int8Array::add(std::int64_t value) {

@@ -56,7 +56,7 @@ class BoolArray : public Array {
 class TextArray : public Array {
  public:
   TextArray() : Array(25) {}
-  void add(std::string_view value) { add_bytes(value.data(), value.size()); }
+  void add(std::string_view value);  // Any bytes, see text.h.
 };
 
 class ByteaArray : public Array {

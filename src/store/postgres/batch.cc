@@ -15,6 +15,7 @@
 #include "store/postgres/connection_impl.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/server_error.h"
+#include "store/postgres/text.h"
 #include "store/rows.h"
 
 namespace pawl::store::pg {
@@ -457,7 +458,13 @@ Call& Call::null() {
 
 Call& Call::moment(std::int64_t value) { return value == kNever ? null() : integer(value); }
 
-Call& Call::text(std::string_view value) { return bytes(value); }
+Call& Call::text(std::string_view value) {
+  if (is_plain_text(value)) {
+    return bytes(value);
+  }
+  const std::string written = to_text(value);
+  return copy(written.data(), written.size());
+}
 
 // An empty view may have no address, which libpq takes for NULL.
 Call& Call::bytes(std::string_view value) {

@@ -1,7 +1,8 @@
 #include "store/postgres/postgres_store.h"
 
-#include <array>
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <utility>
@@ -28,6 +29,26 @@ std::string new_sender() {
   }
   return name;
 }
+
+// To begin to listen.
+class FirstAttempt {
+ public:
+  // True: it has ended by this.
+  bool end() {
+    const std::scoped_lock lock(mutex_);
+    changed_.notify_all();
+    return !std::exchange(is_over_, true);
+  }
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return is_over_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+};
 
 class PostgresStore : public Store {
  public:
@@ -115,12 +136,21 @@ class PostgresStore : public Store {
     if (!on_change) {
       return;
     }
+    // Whoever looks when this has returned misses nothing that comes later; what is committed
+    // before, he sees. If it cannot listen now, he is told when it does.
+    const auto first = std::make_shared<FirstAttempt>();
     pg::Listener::Options options;
     options.channel = channel_;
     options.own_sender = sender_;
     options.on_notice = [on_change](std::string_view) { on_change(); };
-    options.on_connected = on_change;
+    options.on_connected = [on_change, first] {
+      if (!first->end()) {
+        on_change();
+      }
+    };
+    options.on_error = [first](const Error&) { first->end(); };
     listener_ = std::make_unique<pg::Listener>(options_, std::move(options));
+    first->wait();
   }
 
  private:

@@ -243,9 +243,9 @@ Result<void> Plan::run(const Sets& sets) {
     for (const Row row : newest->rows()) {
       // One that was not locked has recurred or was started meanwhile: it is looked for again.
       if (row.is_null(1)) {
-        sets.runs.put_newest(row.as_bytes(0), std::nullopt);
+        sets.runs.put_newest(row.as_string(0), std::nullopt);
       } else if (found.contains(row.as_integer(1))) {
-        sets.runs.put_newest(row.as_bytes(0), row.as_integer(1));
+        sets.runs.put_newest(row.as_string(0), row.as_integer(1));
         newest_of[row.as_string(0)] = row.as_integer(1);
       }
     }

@@ -1,6 +1,8 @@
 #include "store/postgres/records.h"
 
+#include <array>
 #include <optional>
+#include <string>
 
 #include "store/checkpoint_codec.h"
 
@@ -111,13 +113,14 @@ Result<void> visit_entry(const Connection& connection, const Row& row,
   entry.kind = static_cast<replay::EntryKind>(row.as_integer(1));
   entry.time_ms = row.as_integer(2);
   entry.version = static_cast<std::uint32_t>(row.as_integer(3));
-  entry.location = row.as_bytes(4);
-  entry.id = row.as_bytes(5);
-  entry.name = row.as_bytes(6);
-  entry.child_kind = row.as_bytes(7);
+  std::array<std::string, 6> kept;  // Hostile names; empty, nearly always.
+  entry.location = row.as_text(4, kept[0]);
+  entry.id = row.as_text(5, kept[1]);
+  entry.name = row.as_text(6, kept[2]);
+  entry.child_kind = row.as_text(7, kept[3]);
   entry.removed = static_cast<replay::CommandKind>(row.as_integer(8));
-  entry.step_key = row.as_bytes(9);
-  entry.source = row.as_bytes(10);
+  entry.step_key = row.as_text(9, kept[4]);
+  entry.source = row.as_text(10, kept[5]);
   entry.checked = static_cast<std::uint32_t>(row.as_integer(11));
   entry.number = row.as_integer(12);
   entry.input_digest = static_cast<std::uint64_t>(row.as_integer(13));

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "store/postgres/big_endian.h"
+#include "store/postgres/text.h"
 #include "store/rows.h"
 
 namespace pawl::store::pg {
@@ -16,6 +17,21 @@ bool Row::is_null(int column) const { return PQgetisnull(result_, number_, colum
 std::string_view Row::as_bytes(int column) const {
   return {PQgetvalue(result_, number_, column),
           static_cast<std::size_t>(PQgetlength(result_, number_, column))};
+}
+
+std::string_view Row::as_text(int column, std::string& kept) const {
+  const std::string_view text = as_bytes(column);
+  if (!has_written_bytes(text)) {
+    return text;
+  }
+  kept = from_text(text);
+  return kept;
+}
+
+std::string Row::as_string(int column) const {
+  constexpr Oid kText = 25;
+  std::string kept;
+  return std::string(PQftype(result_, column) == kText ? as_text(column, kept) : as_bytes(column));
 }
 
 std::int64_t Row::as_integer(int column) const {

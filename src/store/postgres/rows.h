@@ -23,8 +23,10 @@ class Row {
   std::int64_t as_integer(int column) const;    // Of int2, int4, int8. NULL: 0.
   std::int64_t as_moment(int column) const;     // NULL: kNever.
   bool as_bool(int column) const;               // NULL: false.
-  std::string_view as_bytes(int column) const;  // Of text and bytea. NULL: empty.
-  std::string as_string(int column) const { return std::string(as_bytes(column)); }
+  std::string_view as_bytes(int column) const;  // Of bytea, and of text as it came. NULL: empty.
+  std::string as_string(int column) const;  // Of bytea, and of text as it was bound, see text.h.
+  // Of text, as it was bound; `kept` is where it lies if it is not as it came.
+  std::string_view as_text(int column, std::string& kept) const;
   Uuid as_uuid(int column) const;  // NULL: zeros.
 
  private:

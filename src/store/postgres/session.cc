@@ -173,7 +173,8 @@ constexpr std::array<Kind, kWriteKinds> kKinds = {{
       "r.changed ELSE a.now END, approved = r.approved AND a.status <> 8, status = a.status, "
       "waiting_for = a.waiting_for, wake = CASE WHEN a.heeds THEN least(a.wake, a.first_due) ELSE "
       "a.wake END FROM (SELECT key, status, waiting_for, wake, heeds, now, (SELECT min(due) FROM "
-      "{schema}.pawl_inbox AS i WHERE i.ns = $1 AND i.run = key AND NOT i.kept) AS first_due FROM "
+      "{schema}.pawl_inbox AS i WHERE i.ns = $1 AND i.run = b.key AND NOT i.kept) AS first_due "
+      "FROM "
       "unnest($2::int8[], $3::int8[], $4::text[], $5::int8[], $6::bool[], $7::int8[]) AS b(key, "
       "status, waiting_for, wake, heeds, now)) AS a WHERE r.ns = $1 AND r.key = a.key AND (NOT "
       "a.heeds OR a.first_due IS NULL OR a.first_due > a.now) RETURNING r.key, r.wake"},
