@@ -6,6 +6,7 @@
 
 #include "store/postgres/batch.h"
 #include "store/postgres/records.h"
+#include "store/postgres/text.h"
 
 namespace pawl::store::pg {
 
@@ -237,7 +238,7 @@ Result<std::vector<std::string>> PostgresCatalog::find_ids(std::string_view pref
       [&](Connection& connection) -> Result<std::vector<std::string>> {
         // The first text behind all that begin with the prefix, so that the index ends there. There
         // is none if nothing but the greatest bytes is in it; in UTF-8 no text has those.
-        std::string end(prefix);
+        std::string end = to_text(prefix);
         while (!end.empty() && static_cast<unsigned char>(end.back()) >= 0x7f) {
           end.pop_back();
         }
