@@ -1,3 +1,4 @@
+#include "store/url.h"
 #include "store/postgres/connection.h"
 
 #include <poll.h>

@@ -1,6 +1,7 @@
 #include "store/postgres/schema.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "store/postgres/batch.h"
@@ -323,12 +324,32 @@ Result<void> check_schema(Connection& connection) {
   return {};
 }
 
-Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name) {
+namespace {
+
+Result<std::optional<std::int64_t>> look_for_namespace(Connection& connection,
+                                                       std::string_view name) {
   Batch look(connection, Effect::kReads);
   const Call& found = look.add(kFindNamespace).text(name);
   PAWL_TRY(look.run());
-  if (!found.rows().empty()) {
-    return found.rows()[0].as_integer(0);
+  return found.rows().empty() ? std::optional<std::int64_t>() : found.rows()[0].as_integer(0);
+}
+
+}  // namespace
+
+Result<std::int64_t> find_namespace(Connection& connection, std::string_view name) {
+  PAWL_TRY_ASSIGN(const std::optional<std::int64_t> found, look_for_namespace(connection, name));
+  if (!found.has_value()) {
+    return make_error(ErrorCode::kStoreUnusable, "the database at '" + connection.place() +
+                                                     "' has no namespace '" + std::string(name) +
+                                                     "'; a program that opens it there makes it");
+  }
+  return *found;
+}
+
+Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name) {
+  PAWL_TRY_ASSIGN(const std::optional<std::int64_t> found, look_for_namespace(connection, name));
+  if (found.has_value()) {
+    return *found;
   }
   Batch add(connection);
   add.add(kAddNamespace).text(name);

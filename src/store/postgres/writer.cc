@@ -7,6 +7,7 @@
 
 #include "store/operations/size_check.h"
 #include "store/postgres/connection_impl.h"
+#include "store/postgres/postgres_database.h"
 #include "store/postgres/prefetch.h"
 
 namespace pawl::store::pg {
@@ -149,7 +150,8 @@ Result<void> Writer::keep_part() {
 
 Result<Result<void>> Writer::call(const Inside& function) {
   pg_conn* const native = connection_.impl().native;
-  Result<void> done = function(native);
+  PostgresDatabase database(native);
+  Result<void> done = function(database);
   const PGTransactionStatusType status = PQtransactionStatus(native);
   if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR) {
     if (done.has_value() && status == PQTRANS_INERROR) {
