@@ -14,11 +14,11 @@ constexpr std::size_t kGroupBytesMax = std::size_t{16} << 20U;
 // Refused by dividing by zero: the only way to fail that needs no function on the server.
 constexpr Statement kCheckHeld{
     "check_held",
-    "SELECT 1 / (CASE count(*) WHEN $6::int8 THEN 1 ELSE 0 END) FROM ("
-    "SELECT 1 FROM {schema}.pawl_run AS r JOIN unnest($2::int8[], $3::int8[], $4::int8[], "
-    "$5::bool[]) AS a(key, owner, epoch, paused) ON r.key = a.key WHERE r.ns = $1 AND r.owner = "
-    "a.owner AND r.epoch = a.epoch AND r.paused = a.paused ORDER BY r.key FOR NO KEY UPDATE OF r) "
-    "AS held"};
+    "SELECT 1 / (CASE count(*) WHEN $6::int8 THEN 1 ELSE 0 END) FROM (SELECT * FROM "
+    "unnest($2::int8[], $3::int8[], $4::int8[], $5::bool[]) AS b(key, owner, epoch, paused) ORDER "
+    "BY key) AS a CROSS JOIN LATERAL (SELECT 1 FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND "
+    "r.key = a.key AND r.owner IS NOT DISTINCT FROM a.owner AND r.epoch = a.epoch AND r.paused = "
+    "a.paused FOR NO KEY UPDATE) AS held"};
 
 struct Kind {
   Statement statement;
