@@ -38,10 +38,12 @@ constexpr Default kDefaults[] = {
     {"tcp_user_timeout", "60000", nullptr},         {"fallback_application_name", "pawl", nullptr},
 };
 
-// How statements that are prepared are planned. They are planned once, and often while the tables
-// are still small: reading a whole table would be the best way then, and the worst one later.
-// Without a pooler only: one may refuse it, and shares connections with others.
-constexpr std::string_view kPlanning = "-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off";
+// How statements that are prepared are planned: once, and often while the tables are still small.
+// Reading a whole table would be the best way then, and the worst one later. Without a pooler only:
+// one may refuse it, and shares connections with others.
+constexpr std::string_view kPlanning =
+    "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c "
+    "jit=off";
 
 constexpr std::int64_t kAskAgainMs = 2'000;  // For connect() to find out why it was refused.
 constexpr int kStatementLossesMax = 3;

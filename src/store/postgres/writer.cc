@@ -35,7 +35,7 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::string channel, std
       promises_(session_),
       dedupes_(session_),
       compensations_(session_),
-      workers_(session_),
+      workers_(session_, own_workers_),
       operations_(
           {*this, runs_, logs_, inboxes_, tasks_, promises_, dedupes_, compensations_, workers_},
           connection.options().payload_bytes_max) {}
@@ -49,7 +49,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
   inboxes_.begin();
   tasks_.begin();
   promises_.begin();
-  workers_.begin();
+  workers_.begin(trusts);
   operations_.begin();
   operations_.expect_no_concern();
   Result<void> done = prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_});
@@ -62,6 +62,9 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
   if (!done.has_value()) {
     session_.roll_back();
     runs_.forget_known();
+    if (session_.is_refuted()) {
+      runs_.look_for_ids();
+    }
     return done;
   }
   runs_.committed(own_workers_);
