@@ -237,35 +237,35 @@ INSERT INTO {schema}.pawl_run(ns, key, owner, epoch, wake, created, changed, par
 SELECT g % 4, g, CASE g % 4 WHEN 0 THEN g % 20 END, 1, CASE g % 4 WHEN 1 THEN g END, g, g,
   CASE g % 5 WHEN 0 THEN g / 10 END, 1, (ARRAY[1, 2, 2, 4, 4, 4, 5, 8])[g % 8 + 1], g % 50 = 0,
   md5(g::text)::uuid, 'run-' || g, 'kind-' || g % 10
-FROM generate_series(1, 4000) AS g;
-INSERT INTO {schema}.pawl_input SELECT g % 4, g, '1' FROM generate_series(1, 4000) AS g;
+FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_input SELECT g % 4, g, '1' FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_reason(ns, run, reason, blocked_by, needs)
 SELECT g % 4, g, 'x', 'y', CASE g % 4 WHEN 0 THEN 'activity-' || g % 10 END
 FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_tag
-SELECT g % 4, g, 'name-' || g % 5, 'value-' || g % 100, g FROM generate_series(1, 4000) AS g;
+SELECT g % 4, g, 'name-' || g % 5, 'value-' || g % 100, g FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_log(ns, run, seq, time, version, kind, name)
 SELECT g / 10 % 4, g / 10, g % 10, g, 1, g % 20, 'name-' || g % 20
-FROM generate_series(1, 8000) AS g;
+FROM generate_series(1, 800) AS g;
 INSERT INTO {schema}.pawl_forgotten(ns, run, seq, time, version, kind, name, loop, iteration)
 SELECT g / 10 % 4, g / 10, g % 10, g, 1, g % 20, 'name-' || g % 20, '{1}', g % 10
-FROM generate_series(1, 8000) AS g;
+FROM generate_series(1, 800) AS g;
 INSERT INTO {schema}.pawl_kept_state
-SELECT g / 10 % 4, g / 10, g % 10, 'name-' || g % 20, '1' FROM generate_series(1, 4000) AS g;
+SELECT g / 10 % 4, g / 10, g % 10, 'name-' || g % 20, '1' FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_inbox(ns, run, key, due, news, kind, kept)
 SELECT g / 2 % 4, g / 2, g, g, CASE g % 20 WHEN 0 THEN g % 20 END, g % 10, g % 10 = 0
-FROM generate_series(1, 4000) AS g;
+FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_task(ns, key, run, owner, due, created, attempt, priority, state, id, queue,
   type)
 SELECT g / 2 % 4, g, g / 2, CASE g % 3 WHEN 2 THEN g % 20 END, g, g, 0, 0, g % 3, 'task-' || g,
   'queue-' || g % 5, 'type-' || g % 20
-FROM generate_series(1, 4000) AS g;
+FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_promise
-SELECT g / 2 % 4, g / 2, 'name-' || g, false FROM generate_series(1, 2000) AS g;
+SELECT g / 2 % 4, g / 2, 'name-' || g, false FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_dedupe
-SELECT g / 2 % 4, g / 2, 'id-' || g FROM generate_series(1, 2000) AS g;
+SELECT g / 2 % 4, g / 2, 'id-' || g FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_compensation(ns, run, position, attempt, due, state, name)
-SELECT g / 2 % 4, g / 2, g % 2, 0, g, 0, 'undo' FROM generate_series(1, 2000) AS g;
+SELECT g / 2 % 4, g / 2, g % 2, 0, g, 0, 'undo' FROM generate_series(1, 400) AS g;
 INSERT INTO {schema}.pawl_worker(ns, key, expires, name)
 SELECT g % 4, g, g, 'worker-' || g FROM generate_series(1, 20) AS g;
 ANALYZE {schema}.pawl_run, {schema}.pawl_input, {schema}.pawl_reason, {schema}.pawl_tag,
