@@ -5,7 +5,7 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-set(parts pawl_base pawl_replay pawl_format pawl_store pawl_sqlite pawl_engine pawl_sdk)
+set(parts pawl_base pawl_replay pawl_format pawl_store pawl_sqlite pawl_stores pawl_engine pawl_sdk)
 set(libraries Boost::json SQLite::SQLite3 Threads::Threads)
 set(PAWL_PC_REQUIRES "sqlite3 nlohmann_json")
 if(PAWL_POSTGRES)
