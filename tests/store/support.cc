@@ -38,7 +38,10 @@ class PostgresBackend : public Backend {
     options.name_space = name_space;
     return open_postgres(options);
   }
-  ~PostgresBackend() override { server().execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS " + schema_ + " CASCADE"); }
+  ~PostgresBackend() override {
+    server().execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS " + schema_ +
+                     " CASCADE");
+  }
 
  private:
   static pawl::testing::PostgresServer& server() {
@@ -92,7 +95,8 @@ TempDir::~TempDir() {
 std::vector<BackendKind> backend_kinds() {
   std::vector<BackendKind> kinds = {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
 #ifdef PAWL_POSTGRES
-  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }, false});
+  kinds.push_back(
+      {"postgres", [] { return std::make_unique<PostgresBackend>(); }, false, true, 10});
 #endif
   return kinds;
 }

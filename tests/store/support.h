@@ -44,6 +44,8 @@ struct BackendKind {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
   bool sees_the_dead = true;  // Whether a worker is known to be dead before it expires.
+  bool draws_keys = false;    // Keys have gaps, and arrivals that a holder puts have older ones.
+  int model_series = 40;      // So many random series take some seconds.
 };
 std::vector<BackendKind> backend_kinds();
 

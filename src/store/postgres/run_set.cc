@@ -78,7 +78,9 @@ RunSet::RunSet(Session& session) : session_(session) {
 
 void RunSet::begin(bool trusts) {
   trusts_ = trusts;
-  clear();
+  runs_.clear();
+  newest_.clear();
+  children_.clear();
   changed_.clear();
   answers_.clear();
   no_longer_known_.clear();
@@ -123,10 +125,12 @@ void RunSet::put_children(RunKey parent, std::vector<RunKey> children) {
   children_[parent] = std::move(children);
 }
 
+// What is known from before is older still.
 void RunSet::clear() {
   runs_.clear();
   newest_.clear();
   children_.clear();
+  known_.clear();
 }
 
 const RunRow* RunSet::seen(RunKey run) const {
@@ -229,7 +233,7 @@ Result<RunHead> RunSet::get_head(RunKey run) {
 }
 
 Result<std::optional<Lease>> RunSet::find_lease(RunKey run) {
-  if (!runs_.contains(run) && is_known(run)) {
+  if (!runs_.contains(run) && is_known(run) && !no_longer_known_.contains(run)) {
     const Known& known = known_.at(run);
     const RunRow& row = known.run.row;
     session_.assume(run, row.owner, row.epoch, row.is_paused);
@@ -442,7 +446,7 @@ Result<void> RunSet::release(const Release& release, bool& released, std::int64_
   }
   PAWL_CHECK(seen->state != State::kNew);
   runs_.erase(release.run);
-  no_longer_known_.push_back(release.run);
+  no_longer_known_.insert(release.run);
   answers_[release.run] = {&released, &wake_ms};
   session_.write(Write::kReleaseRun, release.run)
       .integer(release.run)
@@ -461,7 +465,6 @@ void RunSet::read_released(const Rows& rows) {
     *answer->second.released = true;
     *answer->second.wake_ms = row.as_moment(1);
   }
-  answers_.clear();
 }
 
 Result<void> RunSet::close(RunKey run, RunStatus status, std::int64_t now_ms) {
@@ -532,7 +535,6 @@ Result<void> RunSet::free_runs(WorkerKey worker, std::int64_t now_ms) {
   session_.query(kFreeRuns).integer(session_.ns()).integer(worker).integer(now_ms);
   PAWL_TRY(session_.run());
   clear();
-  known_.clear();
   return {};
 }
 

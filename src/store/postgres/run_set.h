@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -127,7 +128,7 @@ class RunSet : public Runs {
     bool is_childless = false;
   };
   std::unordered_map<RunKey, Known> known_;
-  std::vector<RunKey> no_longer_known_;
+  std::unordered_set<RunKey> no_longer_known_;  // Given back by this transaction, or maybe not.
 };
 
 }  // namespace pawl::store::pg
