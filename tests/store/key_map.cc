@@ -93,11 +93,14 @@ void Keys::from_store(std::vector<Arrival>& found, const std::vector<Arrival>& b
 
 // The model counts in the order in which they come.
 void Keys::check_order(const std::vector<Arrival>& found) const {
-  std::map<WorkerKey, ArrivalKey> last;
+  std::map<std::pair<WorkerKey, int>, ArrivalKey> last;
   for (const Arrival& arrival : found) {
     const auto own = model_.own_arrivals.find(arrival.key);
-    ArrivalKey& before = last[own == model_.own_arrivals.end() ? 0 : own->second];
-    EXPECT_LT(before, arrival.key) << "an arrival of run " << arrival.run << " is out of place";
+    const bool is_own = own != model_.own_arrivals.end();
+    ArrivalKey& before = last[is_own ? own->second : std::pair<WorkerKey, int>(0, 0)];
+    EXPECT_LT(before, arrival.key)
+        << "an arrival of run " << arrival.run << (is_own ? " that its holder has put" : "")
+        << " is out of place: " << describe(arrival);
     before = arrival.key;
   }
 }

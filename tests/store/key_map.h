@@ -33,8 +33,8 @@ class KeyMap {
 //
 // kOfArrival: one that comes later stands behind.
 //
-// kOfHolders: so it is with all that others have put, and with all that one worker has put into
-// runs that it held. But what a holder puts may stand before what others have put earlier: its keys
+// kOfHolders: so it is with all that others have put, and with all that one worker has put into a
+// run that it held. But what a holder puts may stand before what others have put earlier: its keys
 // were drawn long before, so that a turn needs no answer of the server. That is right because the
 // holder does not read from the inbox what it put there itself, and because nobody sees an order
 // between the two: what the holder does not know of has, for it, not come yet.

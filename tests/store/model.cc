@@ -535,7 +535,7 @@ ArrivalKey Model::put(Run& run, const NewArrival& arrival) {
 ArrivalKey Model::put_own(Run& run, const NewArrival& arrival) {
   const ArrivalKey key = put(run, arrival);
   news.erase(key);
-  own_arrivals[key] = run.row.owner;
+  own_arrivals[key] = {run.row.owner, 0};
   return key;
 }
 
@@ -843,7 +843,7 @@ void Model::run(CommitTurn& op) {
             is(arrival.kind, EntryKind::kCancellationRequested)) {
           const ArrivalKey moved = put(next, arrival);
           if (const auto own = own_arrivals.find(arrival.key); own != own_arrivals.end()) {
-            own_arrivals[moved] = own->second;
+            own_arrivals[moved] = {own->second.first, own->second.second + 1};
           }
         }
       }

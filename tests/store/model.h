@@ -51,9 +51,9 @@ class Model {
   std::map<TaskKey, TaskRow> tasks;
   std::map<WorkerKey, WorkerInfo> workers;
   std::vector<RunKey> all_runs;  // Those that are gone, too.
-  // What whoever held a run has put there himself, by the worker. It stays so if the arrival is
-  // moved to the next run.
-  std::map<ArrivalKey, WorkerKey> own_arrivals;
+  // What whoever held a run has put there himself: the worker, and how many times it was moved to
+  // the next run since.
+  std::map<ArrivalKey, std::pair<WorkerKey, int>> own_arrivals;
   // What others have put, by the worker that held the run then.
   std::map<ArrivalKey, WorkerKey> news;
 

@@ -37,6 +37,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Result<std::unique_ptr<Store>> open(const std::string& name_space) = 0;
+  // The first column of each row, which is not NULL. For the placeholders see InspectedDatabase.
+  virtual Result<std::vector<std::string>> query(std::string sql) = 0;
 };
 
 // How a backend is made, with a name for the test.

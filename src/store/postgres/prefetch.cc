@@ -129,6 +129,8 @@ class Plan {
   void add(const CommitTurn& turn) {
     if (!runs_.is_known(turn.run) || turn.inside) {
       locked_.runs.insert(turn.run);
+    } else {
+      known_.insert(turn.run);
     }
     for (const NewRun& child : turn.children) {
       locked_.ids.insert(child.id);
@@ -182,6 +184,7 @@ class Plan {
   std::int64_t now_ms_ = 0;
   std::set<TaskKey> tasks_;
   std::set<WorkerKey> workers_;
+  std::set<RunKey> known_;     // Held, and read if others are.
   std::set<RunKey> parents_;   // Their children are needed.
   std::int64_t arrivals_ = 0;  // As many will be put, or less.
 };
@@ -193,6 +196,11 @@ Call& bind(Call& call, std::int64_t ns, const Int8Array& runs, const Int8Array& 
 
 Result<void> Plan::run(const Sets& sets) {
   Session& session = sets.session;
+  // If anything is locked, all is locked together, in order of keys: two stores whose runs send to
+  // each other would else wait for each other.
+  if (!locked_.empty()) {
+    locked_.runs.insert(known_.begin(), known_.end());
+  }
   const Int8Array workers = array_of(workers_);
   const Int8Array runs = array_of(locked_.runs);
   const Int8Array run_tasks = array_of(locked_.tasks);

@@ -112,7 +112,12 @@ bool RunSet::is_known_childless(RunKey run) const {
 void RunSet::put(const Row& row) {
   StoredRun run = read_run(row);
   const RunKey key = run.row.key;
-  runs_[key] = Seen{std::move(run)};
+  // Only whoever holds a run gives it children.
+  const auto known = known_.find(key);
+  const bool is_childless = known != known_.end() && known->second.is_childless &&
+                            known->second.run.row.owner == run.row.owner &&
+                            known->second.run.row.epoch == run.row.epoch;
+  runs_[key] = Seen{std::move(run), State::kStored, is_childless};
 }
 
 void RunSet::put_newest(std::string_view id, std::optional<RunKey> newest) {
