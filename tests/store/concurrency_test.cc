@@ -485,7 +485,7 @@ class ConcurrentStores : public testing::TestWithParam<BackendKind> {
 TEST_P(ConcurrentStores, KeepTheirPromises) {
   const char* const given = std::getenv("PAWL_STORE_SEED");
   const char* const count = std::getenv("PAWL_STORE_SERIES");
-  const int series = count != nullptr ? std::atoi(count) : given != nullptr ? 1 : 4;
+  const int series = count != nullptr ? std::atoi(count) : given != nullptr ? 1 : 2;
   const std::uint64_t first =
       given != nullptr ? std::strtoull(given, nullptr, 10) : std::uint64_t{std::random_device()()};
   for (int i = 0; i < series && !HasFailure(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include "store/sqlite/sqlite_store.h"
 #ifdef PAWL_POSTGRES
@@ -77,6 +78,11 @@ class PostgresBackend : public Backend {
     }
     return rows;
   }
+  void wait_for_waiting() override {
+    while (server().query("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") {
+      std::this_thread::yield();
+    }
+  }
   ~PostgresBackend() override {
     server().execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS " + schema_ +
                      " CASCADE");
@@ -135,8 +141,7 @@ TempDir::~TempDir() {
 std::vector<BackendKind> backend_kinds() {
   std::vector<BackendKind> kinds = {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
 #ifdef PAWL_POSTGRES
-  kinds.push_back(
-      {"postgres", [] { return std::make_unique<PostgresBackend>(); }, false, true, 10});
+  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }, false, true, 4});
 #endif
   return kinds;
 }

@@ -37,6 +37,11 @@ constexpr Statement kLockChildren{
     "lock_children_of", "SELECT " PAWL_PG_RUN_COLUMNS("r.")
     " FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.parent = ANY($2::int8[]) AND r.status IN "
     "(1, 2, 3, 8) ORDER BY r.key FOR NO KEY UPDATE"};
+// As kFindNewest.
+constexpr Statement kFindChildren{
+    "find_children_of",
+    "SELECT parent, key FROM {schema}.pawl_run WHERE ns = $1 AND parent = ANY($2::int8[]) AND "
+    "status IN (1, 2, 3, 8)"};
 constexpr Statement kLockTasks{
     "lock_tasks",
     "SELECT key, run, state, attempt, owner, cancelled FROM {schema}.pawl_task WHERE ns = $1 AND "
@@ -220,6 +225,8 @@ Result<void> Plan::run(const Sets& sets) {
       locked_.ids.empty() ? nullptr : &session.query(kFindNewest).integer(ns).array(ids);
   const Call* const children =
       parents_.empty() ? nullptr : &session.query(kLockChildren).integer(ns).array(parents);
+  const Call* const open_children =
+      parents_.empty() ? nullptr : &session.query(kFindChildren).integer(ns).array(parents);
   const Call* const of_tasks =
       tasks_.empty() ? nullptr : &session.query(kLockTasks).integer(ns).array(tasks);
   const Call* const due = claimed_.empty() ? nullptr
@@ -267,7 +274,15 @@ Result<void> Plan::run(const Sets& sets) {
         sets.runs.put(row);
       }
     }
-    for (const RunKey parent : parents_) {
+    // Of one with a child that was not locked, they are looked for again.
+    std::set<RunKey> complete = parents_;
+    for (const Row row : open_children->rows()) {
+      const std::vector<RunKey>& locked_ones = of[row.as_integer(0)];
+      if (!std::binary_search(locked_ones.begin(), locked_ones.end(), row.as_integer(1))) {
+        complete.erase(row.as_integer(0));
+      }
+    }
+    for (const RunKey parent : complete) {
       sets.runs.put_children(parent, std::move(of[parent]));
     }
   }

@@ -47,6 +47,10 @@ constexpr Statement kLockChildren{
     "lock_children", PAWL_PG_SELECT_RUN
     "WHERE r.ns = $1 AND r.parent = $2 AND r.status IN (1, 2, 3, 8) ORDER BY r.key FOR NO KEY "
     "UPDATE"};
+// In a snapshot of its own, after the locks: one that was waited for may have recurred.
+constexpr Statement kFindChildren{
+    "find_children",
+    "SELECT key FROM {schema}.pawl_run WHERE ns = $1 AND parent = $2 AND status IN (1, 2, 3, 8)"};
 constexpr Statement kHasOpenChild{
     "has_open_child",
     "SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND parent = $2 AND status IN (1, 2, 3, 8) "
@@ -298,6 +302,22 @@ Result<std::vector<RunKey>> RunSet::find_needing(std::string_view activity, RunK
                          .integer(static_cast<std::int64_t>(limit)));
 }
 
+Result<void> RunSet::lock_children(RunKey run) {
+  while (true) {
+    const Call& locked = session_.query(kLockChildren).integer(session_.ns()).integer(run);
+    const Call& open = session_.query(kFindChildren).integer(session_.ns()).integer(run);
+    PAWL_TRY_ASSIGN(std::vector<RunKey> children, read_locked(locked));
+    bool are_all = true;
+    for (const Row row : open.rows()) {
+      are_all = are_all && std::binary_search(children.begin(), children.end(), row.as_integer(0));
+    }
+    if (are_all) {
+      put_children(run, std::move(children));
+      return {};
+    }
+  }
+}
+
 Result<std::vector<RunHead>> RunSet::read_child_heads(RunKey run) {
   std::vector<RunHead> heads;
   PAWL_TRY_ASSIGN(const Seen* const parent, look(run));
@@ -305,8 +325,7 @@ Result<std::vector<RunHead>> RunSet::read_child_heads(RunKey run) {
     return heads;
   }
   if (!children_.contains(run)) {
-    PAWL_TRY_ASSIGN(children_[run],
-                    read_locked(session_.query(kLockChildren).integer(session_.ns()).integer(run)));
+    PAWL_TRY(lock_children(run));
   }
   for (const RunKey key : children_.at(run)) {
     PAWL_TRY_ASSIGN(const RunHead head, get_head(key));

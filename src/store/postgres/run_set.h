@@ -107,6 +107,7 @@ class RunSet : public Runs {
   // To be changed.
   Result<RunRow*> change(RunKey run);
   Result<std::vector<RunKey>> read_locked(const Call& call);
+  Result<void> lock_children(RunKey run);
   Result<RunKey> next_key();
   Seen& add_row(StoredRun run, std::string_view input, std::span<const Tag> tags);
   void collect();
