@@ -83,8 +83,8 @@ class Activity {
 // the record that it was done, or not at all.
 class Transaction {
  public:
-  // SQLite: a sqlite3*. Do not end the transaction.
-  void* handle() const { return native_; }
+  // Of SQLite a sqlite3*, of PostgreSQL a PGconn*. Do not end the transaction.
+  void* handle() const;
   // One or more statements without results. Throws StoreError.
   void exec(const std::string& sql) const;
   // The same with text values for its `?`.
@@ -94,12 +94,12 @@ class Transaction {
                                               const std::vector<std::string>& values = {}) const;
 
   // For the library.
-  explicit Transaction(void* native) : native_(native) {}
+  explicit Transaction(void* database) : database_(database) {}
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
  private:
-  void* native_;
+  void* database_;
 };
 
 }  // namespace pawl

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/open/open_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace pawl::cli {
@@ -35,12 +36,10 @@ std::string store_url(const Shared& shared) {
   return variable != nullptr && *variable != '\0' ? variable : std::string(kDefaultStore);
 }
 
-Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access) {
-  const std::string url = store_url(shared);
-  PAWL_TRY_ASSIGN(store::SqliteOptions options, store::parse_sqlite_url(url));
-  if (url.find("busy_timeout_ms=") == std::string::npos) {
-    options.busy_timeout_ms = kBusyTimeoutMs;
-  }
+namespace {
+
+Result<std::unique_ptr<store::Store>> open_file(const Shared& shared, store::SqliteOptions options,
+                                                Access access) {
   std::error_code error;
   const std::filesystem::file_status there = std::filesystem::status(options.path, error);
   if (!std::filesystem::exists(there)) {
@@ -62,6 +61,22 @@ Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access ac
   }
   options.read_only = false;
   return opened(options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access) {
+  const std::string url = store_url(shared);
+  PAWL_TRY_ASSIGN(store::StoreUrl parsed, store::parse_store_url(url));
+  if (auto* const postgres = std::get_if<store::PostgresOptions>(&parsed)) {
+    postgres->creates = false;
+    return store::open_store(parsed);
+  }
+  auto& sqlite = std::get<store::SqliteOptions>(parsed);
+  if (url.find("busy_timeout_ms=") == std::string::npos) {
+    sqlite.busy_timeout_ms = kBusyTimeoutMs;
+  }
+  return open_file(shared, std::move(sqlite), access);
 }
 
 }  // namespace pawl::cli

@@ -682,12 +682,12 @@ void EngineImpl::begin_transaction(Slot& slot) {
   };
   auto attempt = std::make_shared<Attempt>();
   turn.inside = [this, run = slot.run, operation, attempt](
-                    void* native, store::CommitTurn& written) -> Result<void> {
+                    store::Database& database, store::CommitTurn& written) -> Result<void> {
     if (attempt->is_recorded) {
       attempt->is_repeated = true;
       return make_error(ErrorCode::kInvalidState, "this transaction has to be tried again");
     }
-    attempt->outcome = operation->transact(native);
+    attempt->outcome = operation->transact(database);
     ActivityOutcome& outcome = attempt->outcome;
     if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
       outcome.ok = false;

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "engine/activity.h"
 #include "replay/machine.h"
+#include "store/database.h"
 
 namespace pawl::engine {
 
@@ -31,9 +32,9 @@ class RunHost {
   // it is durable; its outcome comes as a delivery. `timeout_ms` (0: none) is for one attempt.
   virtual void execute(replay::FutureId operation, ActivityBody body, RetryPolicy retry,
                        std::int64_t timeout_ms) = 0;
-  // The same, but `body` runs inside the transaction that records its outcome: it gets the store's
-  // database handle (SQLite: sqlite3*). A failure undoes what it did.
-  using TransactBody = std::function<ActivityOutcome(void* native)>;
+  // The same, but `body` runs inside the transaction that records its outcome, and can use the
+  // store's database. A failure undoes what it did.
+  using TransactBody = std::function<ActivityOutcome(store::Database& database)>;
   virtual void transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) = 0;
   // The same, for a signal to another run: sent in the transaction that records it, once; by
   // `dedupe` if it is not empty, else by the operation's own id.

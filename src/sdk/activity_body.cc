@@ -1,7 +1,6 @@
 #include "sdk/activity_body.h"
 
 #include <cxxabi.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <exception>
@@ -109,11 +108,12 @@ engine::ActivityBody activity_body(ActivityFunction function, std::size_t payloa
 engine::RunHost::TransactBody transact_body(std::string name,
                                             std::function<std::string(Transaction&)> function,
                                             std::size_t payload_bytes_max) {
-  return [name = std::move(name), function = std::move(function), payload_bytes_max](void* native) {
+  return [name = std::move(name), function = std::move(function),
+          payload_bytes_max](store::Database& database) {
     return outcome_of(
         name,
         [&] {
-          Transaction transaction(native);
+          Transaction transaction(&database);
           return function(transaction);
         },
         payload_bytes_max);
@@ -152,63 +152,36 @@ const std::string& Activity::last_details_raw() const { return attempt_of(attemp
 
 namespace {
 
-[[noreturn]] void throw_sqlite(sqlite3* database, const std::string& sql) {
-  throw StoreError(std::string(sqlite3_errmsg(database)) + " in: " + sql);
-}
+store::Database& database_of(void* database) { return *static_cast<store::Database*>(database); }
 
-struct Finalize {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-
-std::vector<std::vector<std::string>> run_statement(sqlite3* database, const std::string& sql,
-                                                    const std::vector<std::string>& values) {
-  sqlite3_stmt* raw = nullptr;
-  if (sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &raw, nullptr) !=
-      SQLITE_OK) {
-    throw_sqlite(database, sql);
-  }
-  const std::unique_ptr<sqlite3_stmt, Finalize> statement(raw);
-  if (std::cmp_not_equal(sqlite3_bind_parameter_count(raw), values.size())) {
-    throw UsageError("transaction: " + std::to_string(values.size()) + " values for: " + sql);
-  }
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    sqlite3_bind_text(raw, static_cast<int>(i) + 1, values[i].data(),
-                      static_cast<int>(values[i].size()), SQLITE_STATIC);
-  }
-  std::vector<std::vector<std::string>> rows;
-  while (true) {
-    const int code = sqlite3_step(raw);
-    if (code == SQLITE_DONE) {
-      return rows;
+template <class T>
+T checked(Result<T> result) {
+  if (!result.has_value()) {
+    if (result.error().code == ErrorCode::kInvalidArgument) {
+      throw UsageError("transaction: " + result.error().message);
     }
-    if (code != SQLITE_ROW) {
-      throw_sqlite(database, sql);
-    }
-    std::vector<std::string>& row = rows.emplace_back();
-    for (int column = 0; column < sqlite3_column_count(raw); ++column) {
-      const unsigned char* text = sqlite3_column_text(raw, column);
-      row.emplace_back(text == nullptr ? "" : reinterpret_cast<const char*>(text),
-                       static_cast<std::size_t>(sqlite3_column_bytes(raw, column)));
-    }
+    throw StoreError(result.error().message);
+  }
+  if constexpr (!std::is_void_v<T>) {
+    return *std::move(result);
   }
 }
 
 }  // namespace
 
+void* Transaction::handle() const { return database_of(database_).handle(); }
+
 void Transaction::exec(const std::string& sql) const {
-  sqlite3* database = static_cast<sqlite3*>(native_);
-  if (sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-    throw_sqlite(database, sql);
-  }
+  checked(database_of(database_).execute(sql));
 }
 
 void Transaction::exec(const std::string& sql, const std::vector<std::string>& values) const {
-  run_statement(static_cast<sqlite3*>(native_), sql, values);
+  checked(database_of(database_).query(sql, values));
 }
 
 std::vector<std::vector<std::string>> Transaction::query(
     const std::string& sql, const std::vector<std::string>& values) const {
-  return run_statement(static_cast<sqlite3*>(native_), sql, values);
+  return checked(database_of(database_).query(sql, values));
 }
 
 }  // namespace pawl

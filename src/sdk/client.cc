@@ -16,8 +16,9 @@
 #include "sdk/event.h"
 #include "sdk/program.h"
 #include "sdk/token.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/open_store.h"
 #include "store/state.h"
+#include "store/url.h"
 
 namespace pawl {
 
@@ -49,22 +50,36 @@ void throw_client_error(std::string_view what, const Error& error) {
 
 // --- Opening -------------------------------------------------------------------------------------
 
-std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptions& options) {
-  const std::string what = "store '" + std::string(url) + "'";
-  if (!url.starts_with("sqlite:")) {
-    throw UsageError(what + ": the URL of a store begins with sqlite:");
-  }
-  auto parsed = store::parse_sqlite_url(url);
-  if (!parsed) {
-    throw UsageError(parsed.error().message);  // It names the URL.
-  }
-  // A codec may make it longer.
+namespace {
+
+// A codec may make payloads longer.
+std::size_t longest_payload(const EngineOptions& options, std::size_t given, std::size_t most) {
   const std::size_t longest = options.payload_bytes_max + options.payload_bytes_max / 4 + 1024;
-  parsed->payload_bytes_max =
-      std::min(store::kPayloadBytesLimit, std::max(parsed->payload_bytes_max, longest));
-  auto opened = store::open_sqlite(*std::move(parsed));
+  return std::min(most, std::max(given, longest));
+}
+
+Result<std::unique_ptr<store::Store>> open_url(std::string_view url, const EngineOptions& options) {
+  PAWL_TRY_ASSIGN(store::StoreUrl parsed, store::parse_store_url(url));
+  if (auto* const sqlite = std::get_if<store::SqliteOptions>(&parsed)) {
+    sqlite->payload_bytes_max =
+        longest_payload(options, sqlite->payload_bytes_max, store::kPayloadBytesLimit);
+  }
+  if (auto* const postgres = std::get_if<store::PostgresOptions>(&parsed)) {
+    postgres->payload_bytes_max =
+        longest_payload(options, postgres->payload_bytes_max, store::kPostgresPayloadBytesLimit);
+  }
+  return store::open_store(parsed);
+}
+
+}  // namespace
+
+std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptions& options) {
+  auto opened = open_url(url, options);
   if (!opened) {
-    throw_client_error(what, opened.error());
+    if (opened.error().code == ErrorCode::kInvalidArgument) {
+      throw UsageError(opened.error().message);  // It names the URL.
+    }
+    throw_client_error("store '" + store::without_password(url) + "'", opened.error());
   }
   return *std::move(opened);
 }

@@ -360,10 +360,10 @@ class CodecStore final : public store::Store {
 
   // What `inside` fills in, it fills into the caller's turn; that is encoded then.
   static void wrap_inside(CommitTurn& copy, CommitTurn& original, Encoder& encoder) {
-    copy.inside = [&original, &encoder](void* native, CommitTurn& turn) -> Result<void> {
+    copy.inside = [&original, &encoder](store::Database& database, CommitTurn& turn) -> Result<void> {
       CommitTurn& plain = original;
       Encoder& encode = encoder;
-      PAWL_TRY(plain.inside(native, plain));
+      PAWL_TRY(plain.inside(database, plain));
       turn =
           plain;  // This replaces the function that runs: nothing of it may be used from here on.
       return encode(turn);

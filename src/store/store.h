@@ -28,6 +28,7 @@
 #include "base/result.h"
 #include "replay/entry.h"
 #include "store/catalog.h"
+#include "store/database.h"
 #include "store/rows.h"
 #include "store/run_image.h"
 
@@ -188,9 +189,9 @@ struct CommitTurn {
   std::string needs;
 
   // If set: called inside the transaction, once the lease has been checked and before anything is
-  // written; may use the database handle (sqlite3* here) and fill in the fields above. What it did
+  // written; may use the database and fill in the fields above. What it did
   // is undone if it returns an error, which becomes `refused`.
-  std::function<Result<void>(void* native, CommitTurn& turn)> inside;
+  std::function<Result<void>(Database& database, CommitTurn& turn)> inside;
 
   bool committed = false;  // False: the lease is lost. Drop the run, do no more.
   bool released = false;

@@ -153,9 +153,9 @@ Step transact_step(std::string name) {
     const auto opened = host.machine().open(request);
     if (opened && opened->must_execute) {
       host.transact(opened->future,
-                    [](void* native) {
+                    [](store::Database& database) {
                       sqlite3_exec(
-                          static_cast<sqlite3*>(native),
+                          static_cast<sqlite3*>(database.handle()),
                           "CREATE TABLE IF NOT EXISTS effect(x); INSERT INTO effect VALUES(1)",
                           nullptr, nullptr, nullptr);
                       return ActivityOutcome{true, "1", {}};

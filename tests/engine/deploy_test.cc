@@ -222,7 +222,8 @@ class DeploysThatInsertATask : public DeploysThatInsert {
       request.kind = CommandKind::kTask;
       request.name = "check";
       request.version = 2;
-      request.extra = encode_task_options({});
+      const std::string options = encode_task_options({});
+      request.extra = options;
       const auto opened = host.machine().open(request);
       return opened ? opened->future : 0;
     };

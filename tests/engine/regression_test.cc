@@ -61,7 +61,7 @@ Step transact_step(const std::string& name, std::shared_ptr<int> count, RetryPol
     return open_operation(host, name, [&](replay::FutureId future) {
       host.transact(
           future,
-          [count](void*) {
+          [count](store::Database&) {
             ++*count;
             return ActivityOutcome{true, "1", {}};
           },

@@ -1,4 +1,5 @@
 // URLs of a PostgreSQL store.
+#include "store/url.h"
 #include "store/postgres/options.h"
 
 #include "postgres/support.h"

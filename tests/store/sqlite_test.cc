@@ -762,8 +762,8 @@ class InsideTest : public testing::Test {
     made.worker = worker_;
     made.epoch = run.epoch;
     made.entries = {entry(1)};
-    made.inside = [sql, refuse](void* native, CommitTurn&) -> Result<void> {
-      auto* const db = static_cast<sqlite3*>(native);
+    made.inside = [sql, refuse](Database& database, CommitTurn&) -> Result<void> {
+      auto* const db = static_cast<sqlite3*>(database.handle());
       if (sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
         return make_error(ErrorCode::kInvalidArgument, sqlite3_errmsg(db));
       }

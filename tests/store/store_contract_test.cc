@@ -1625,8 +1625,8 @@ TEST_P(StoreTest, ACallInsideTheTransactionFillsInTheTurn) {
   const RunRow run = held("order-1");
   CommitTurn op = turn(run);
   bool was_called = false;
-  op.inside = [&](void* native, CommitTurn& turn) -> Result<void> {
-    EXPECT_NE(native, nullptr);
+  op.inside = [&](Database& database, CommitTurn& turn) -> Result<void> {
+    EXPECT_NE(database.handle(), nullptr);
     was_called = true;
     turn.entries = {entry(1, "late")};
     return {};
@@ -1643,7 +1643,7 @@ TEST_P(StoreTest, ACallInsideTheTransactionCanRefuse) {
   const RunRow other = held("order-2");
   CommitTurn op = turn(run);
   op.entries = {entry(1)};
-  op.inside = [](void*, CommitTurn&) -> Result<void> {
+  op.inside = [](Database&, CommitTurn&) -> Result<void> {
     return make_error(ErrorCode::kInvalidArgument, "no");
   };
   CommitTurn good = turn(other);
@@ -1681,7 +1681,7 @@ TEST_P(StoreTest, NothingIsCalledWhenTheLeaseIsLost) {
   const RunRow run = held("order-1");
   CommitTurn op = turn(run);
   op.epoch += 1;
-  op.inside = [](void*, CommitTurn&) -> Result<void> {
+  op.inside = [](Database&, CommitTurn&) -> Result<void> {
     ADD_FAILURE() << "called";
     return {};
   };
@@ -2421,7 +2421,7 @@ TEST_P(StoreTest, WhatIsTooLargeIsRefusedAndNothingIsWritten) {
   EXPECT_EQ(store_.apply(ops).error().code, ErrorCode::kLimitExceeded);
   // What is filled in late concerns that turn alone.
   CommitTurn late = turn(run);
-  late.inside = [&](void*, CommitTurn& turn) -> Result<void> {
+  late.inside = [&](Database&, CommitTurn& turn) -> Result<void> {
     turn.entries = {too_big};
     return {};
   };

@@ -277,9 +277,9 @@ class Transaction {
   virtual Result<void> begin_part() = 0;
   virtual Result<void> undo_part() = 0;
   virtual Result<void> keep_part() = 0;
-  // Calls `function` with the database's handle. The outer error: the transaction is over, since
+  // Calls `function` with the database. The outer error: the transaction is over, since
   // the function has ended it.
-  using Inside = std::function<Result<void>(void* native)>;
+  using Inside = std::function<Result<void>(Database& database)>;
   virtual Result<Result<void>> call(const Inside& function) = 0;
 };
 

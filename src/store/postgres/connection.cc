@@ -17,6 +17,7 @@
 #include "store/postgres/batch.h"
 #include "store/postgres/connection_impl.h"
 #include "store/postgres/server_error.h"
+#include "store/url.h"
 
 namespace pawl::store::pg {
 
@@ -36,6 +37,13 @@ constexpr Default kDefaults[] = {
     {"keepalives_interval", "10", nullptr},         {"keepalives_count", "3", nullptr},
     {"tcp_user_timeout", "60000", nullptr},         {"fallback_application_name", "pawl", nullptr},
 };
+
+// How statements that are prepared are planned: once, and often while the tables are still small.
+// Reading a whole table would be the best way then, and the worst one later. Without a pooler only:
+// one may refuse it, and shares connections with others.
+constexpr std::string_view kPlanning =
+    "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c "
+    "jit=off";
 
 constexpr std::int64_t kAskAgainMs = 2'000;  // For connect() to find out why it was refused.
 constexpr int kStatementLossesMax = 3;
@@ -161,6 +169,11 @@ Result<Connection::Impl::Parameters> Connection::Impl::parameters() const {
     if (!has_service && !in_environment && value_of(found, preset.name).empty()) {
       found.emplace_back(preset.name, preset.value);
     }
+  }
+  if (prepare) {
+    const std::string own = std::string(kPlanning) + " " + value_of(found, "options");
+    std::erase_if(found, [](const auto& pair) { return pair.first == "options"; });
+    found.emplace_back("options", own);
   }
   std::erase_if(found, [](const auto& pair) { return pair.first == "client_encoding"; });
   found.emplace_back("client_encoding", "UTF8");

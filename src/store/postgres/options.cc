@@ -19,18 +19,6 @@ namespace {
 constexpr std::string_view kParameters = "namespace, schema, prepare and payload_bytes_max";
 constexpr std::size_t kIdentifierBytesMax = 63;
 
-std::size_t begin_of_authority(std::string_view url) {
-  const std::size_t mark = url.find("://");
-  return mark == std::string_view::npos ? 0 : mark + 3;
-}
-
-std::size_t end_of_authority(std::string_view url) {
-  const std::size_t end = url.find_first_of("/?", begin_of_authority(url));
-  return end == std::string_view::npos ? url.size() : end;
-}
-
-bool is_secret(std::string_view name) { return name == "password" || name == "sslpassword"; }
-
 class UrlParser {
  public:
   explicit UrlParser(std::string_view url) : url_(url) {}
@@ -155,41 +143,5 @@ class UrlParser {
 }  // namespace
 
 Result<PostgresOptions> parse_postgres_url(std::string_view url) { return UrlParser(url).parse(); }
-
-std::string without_password(std::string_view url) {
-  const std::size_t begin = begin_of_authority(url);
-  const std::size_t at = url.rfind('@');
-  std::string shown(url.substr(0, begin));
-  std::string_view rest = url.substr(begin);
-  if (at != std::string_view::npos && at >= begin) {
-    const std::string_view user = url.substr(begin, at - begin);
-    const std::size_t colon = user.find(':');
-    const bool is_plain = at < end_of_authority(url) && user.find('@') == std::string_view::npos;
-    if (!is_plain) {
-      shown += "***";
-    } else if (colon == std::string_view::npos) {
-      shown += user;
-    } else {
-      shown += user.substr(0, colon);
-      shown += ":***";
-    }
-    rest = url.substr(at);
-  }
-  const std::size_t mark = rest.find('?');
-  shown += rest.substr(0, mark);
-  rest = mark == std::string_view::npos ? std::string_view() : rest.substr(mark);
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('&', 1);
-    const std::string_view parameter = rest.substr(0, end);
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
-    const std::size_t equals = parameter.find('=');
-    // A name may be written with %XX, too.
-    const std::optional<std::string> name = decode_percent(parameter.substr(0, equals).substr(1));
-    const bool hide = equals != std::string_view::npos && (!name.has_value() || is_secret(*name));
-    shown += hide ? parameter.substr(0, equals + 1) : parameter;
-    shown += hide ? "***" : "";
-  }
-  return shown;
-}
 
 }  // namespace pawl::store

@@ -19,6 +19,8 @@ struct PostgresOptions {
   // Whether statements are prepared once for each connection. Not behind a pooler that gives each
   // transaction another server connection and does not know of them (PgBouncer before 1.21).
   bool prepare = true;
+  // Whether tables and namespace are made if they are not there. If not, that is kStoreUnusable.
+  bool creates = true;
   std::size_t payload_bytes_max = std::size_t{64} << 20U;  // At most kPostgresPayloadBytesLimit.
 };
 
@@ -30,8 +32,5 @@ inline constexpr std::size_t kPostgresPayloadBytesLimit = 500'000'000;
 // others are libpq's. %XX stands for a byte. kInvalidArgument says what is wrong, without a
 // password.
 Result<PostgresOptions> parse_postgres_url(std::string_view url);
-
-// The URL with *** for passwords, for messages.
-std::string without_password(std::string_view url);
 
 }  // namespace pawl::store

@@ -12,6 +12,11 @@ namespace pawl::store::pg {
 
 namespace {
 
+// A filter may lead to one run or to a million: each is planned for itself.
+constexpr Statement kPlanEach{"plan_each",
+                              "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), "
+                              "set_config('enable_seqscan', 'on', true), "
+                              "set_config('enable_bitmapscan', 'on', true)"};
 constexpr Statement kBeginSnapshot{"begin_catalog",
                                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 
@@ -187,6 +192,7 @@ Result<T> PostgresCatalog::ask(const std::function<Result<T>(Connection&)>& what
   PAWL_TRY(connection_->ensure());
   Batch begin(*connection_, Effect::kReads);
   begin.add(kBeginSnapshot);
+  begin.add(kPlanEach);
   PAWL_TRY(begin.run());
   Result<T> answer = what(*connection_);
   connection_->rollback();

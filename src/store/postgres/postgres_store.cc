@@ -183,8 +183,10 @@ Result<void> check(const PostgresOptions& options) {
 Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options) {
   PAWL_TRY(check(options));
   PAWL_TRY_ASSIGN(std::unique_ptr<pg::Connection> writing, pg::Connection::open(options));
-  PAWL_TRY(pg::migrate(*writing));
-  PAWL_TRY_ASSIGN(const std::int64_t ns, pg::find_or_add_namespace(*writing, options.name_space));
+  PAWL_TRY(options.creates ? pg::migrate(*writing) : pg::check_schema(*writing));
+  PAWL_TRY_ASSIGN(const std::int64_t ns,
+                  options.creates ? pg::find_or_add_namespace(*writing, options.name_space)
+                                  : pg::find_namespace(*writing, options.name_space));
   PAWL_TRY_ASSIGN(std::unique_ptr<pg::Connection> reading, pg::Connection::open(options));
   return std::unique_ptr<Store>(
       std::make_unique<PostgresStore>(options, ns, std::move(writing), std::move(reading)));

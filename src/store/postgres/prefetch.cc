@@ -86,10 +86,10 @@ TextArray array_of(const std::set<std::string_view>& values) {
 
 class Plan {
  public:
-  explicit Plan(const RunSet& runs) : runs_(runs) {}
+  Plan(const RunSet& runs, const WorkerSet& workers) : runs_(runs), known_workers_(workers) {}
 
   void add(const StartRun& op) {
-    locked_.ids.insert(op.run.id);
+    (runs_.trusts_ids() ? new_ids_ : locked_.ids).insert(op.run.id);
     worker(op.owner);
     arrivals_ += op.signal.has_value() ? 1 : 0;
   }
@@ -154,10 +154,18 @@ class Plan {
   }
 
   Result<void> run(const Sets& sets);
+  // Ids that nothing has to be known of.
+  void put_new_ids(RunSet& runs) const {
+    for (const std::string_view id : new_ids_) {
+      if (!locked_.ids.contains(id)) {
+        runs.put_newest(id, std::nullopt);
+      }
+    }
+  }
 
  private:
   void worker(WorkerKey worker) {
-    if (worker != 0) {
+    if (worker != 0 && !known_workers_.is_trusted(worker)) {
       workers_.insert(worker);
     }
   }
@@ -184,7 +192,9 @@ class Plan {
   }
 
   const RunSet& runs_;
+  const WorkerSet& known_workers_;
   Named locked_;
+  std::set<std::string_view> new_ids_;
   Named claimed_;
   std::int64_t now_ms_ = 0;
   std::set<TaskKey> tasks_;
@@ -325,10 +335,11 @@ Result<void> Plan::run(const Sets& sets) {
 }  // namespace
 
 Result<void> prefetch(std::span<const Op> ops, const Sets& sets) {
-  Plan plan(sets.runs);
+  Plan plan(sets.runs, sets.workers);
   for (const Op& op : ops) {
     std::visit([&](const auto& one) { plan.add(one); }, op);
   }
+  plan.put_new_ids(sets.runs);
   return plan.empty() ? Result<void>() : plan.run(sets);
 }
 

@@ -165,6 +165,7 @@ Result<RunSet::Seen*> RunSet::look(RunKey run) {
 }
 
 Result<RunSet::Seen*> RunSet::look_newest(std::string_view id) {
+  careful_starts_ = std::max(0, careful_starts_ - 1);
   const auto known = newest_.find(std::string(id));
   if (known != newest_.end()) {
     return known->second.has_value() ? look(*known->second) : Result<Seen*>(nullptr);

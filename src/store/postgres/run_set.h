@@ -35,6 +35,10 @@ class RunSet : public Runs {
   // It was not; others may have changed anything.
   void forget_known() { known_.clear(); }
   bool is_known(RunKey run) const { return trusts_ && known_.contains(run); }
+  // Whether ids are taken for new ones: the index refuses them if they are not.
+  bool trusts_ids() const { return trusts_ && careful_starts_ == 0; }
+  // Ids turned out to be taken: for some time it is better to look.
+  void look_for_ids() { careful_starts_ = kCarefulStarts; }
   // Of a run that is known: its parent, 0 if it has none.
   RunKey parent_of_known(RunKey run) const;
   bool is_known_childless(RunKey run) const;
@@ -115,8 +119,11 @@ class RunSet : public Runs {
   void read_released(const Rows& rows);
   static RunHead head_of(const StoredRun& run);
 
+  static constexpr int kCarefulStarts = 1000;
+
   Session& session_;
   bool trusts_ = false;
+  int careful_starts_ = 0;
   std::unordered_map<RunKey, std::optional<Seen>> runs_;  // None: not there.
   std::unordered_map<std::string, std::optional<RunKey>> newest_;
   std::unordered_map<RunKey, std::vector<RunKey>> children_;

@@ -1,6 +1,7 @@
 #include "store/postgres/schema.h"
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "store/postgres/batch.h"
@@ -226,6 +227,57 @@ CREATE TABLE {schema}.pawl_worker(
 );
 )sql";
 
+// Teaches the planner what the tables will look like, before there is anything in them: that few
+// rows have one key and one run, and many have one namespace or worker. Without it, until the
+// server has looked at the tables by itself, it takes any index that begins with the namespace for
+// as good as any other.
+constexpr std::string_view kTeach = R"sql(
+INSERT INTO {schema}.pawl_run(ns, key, owner, epoch, wake, created, changed, parent, number, status,
+  paused, uuid, id, kind)
+SELECT g % 4, g, CASE g % 4 WHEN 0 THEN g % 20 END, 1, CASE g % 4 WHEN 1 THEN g END, g, g,
+  CASE g % 5 WHEN 0 THEN g / 10 END, 1, (ARRAY[1, 2, 2, 4, 4, 4, 5, 8])[g % 8 + 1], g % 50 = 0,
+  md5(g::text)::uuid, 'run-' || g, 'kind-' || g % 10
+FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_input SELECT g % 4, g, '1' FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_reason(ns, run, reason, blocked_by, needs)
+SELECT g % 4, g, 'x', 'y', CASE g % 4 WHEN 0 THEN 'activity-' || g % 10 END
+FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_tag
+SELECT g % 4, g, 'name-' || g % 5, 'value-' || g % 100, g FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_log(ns, run, seq, time, version, kind, name)
+SELECT g / 10 % 4, g / 10, g % 10, g, 1, g % 20, 'name-' || g % 20
+FROM generate_series(1, 800) AS g;
+INSERT INTO {schema}.pawl_forgotten(ns, run, seq, time, version, kind, name, loop, iteration)
+SELECT g / 10 % 4, g / 10, g % 10, g, 1, g % 20, 'name-' || g % 20, '{1}', g % 10
+FROM generate_series(1, 800) AS g;
+INSERT INTO {schema}.pawl_kept_state
+SELECT g / 10 % 4, g / 10, g % 10, 'name-' || g % 20, '1' FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_inbox(ns, run, key, due, news, kind, kept)
+SELECT g / 2 % 4, g / 2, g, g, CASE g % 20 WHEN 0 THEN g % 20 END, g % 10, g % 10 = 0
+FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_task(ns, key, run, owner, due, created, attempt, priority, state, id, queue,
+  type)
+SELECT g / 2 % 4, g, g / 2, CASE g % 3 WHEN 2 THEN g % 20 END, g, g, 0, 0, g % 3, 'task-' || g,
+  'queue-' || g % 5, 'type-' || g % 20
+FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_promise
+SELECT g / 2 % 4, g / 2, 'name-' || g, false FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_dedupe
+SELECT g / 2 % 4, g / 2, 'id-' || g FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_compensation(ns, run, position, attempt, due, state, name)
+SELECT g / 2 % 4, g / 2, g % 2, 0, g, 0, 'undo' FROM generate_series(1, 400) AS g;
+INSERT INTO {schema}.pawl_worker(ns, key, expires, name)
+SELECT g % 4, g, g, 'worker-' || g FROM generate_series(1, 20) AS g;
+ANALYZE {schema}.pawl_run, {schema}.pawl_input, {schema}.pawl_reason, {schema}.pawl_tag,
+  {schema}.pawl_log, {schema}.pawl_forgotten, {schema}.pawl_kept_state, {schema}.pawl_inbox,
+  {schema}.pawl_task, {schema}.pawl_promise, {schema}.pawl_dedupe, {schema}.pawl_compensation,
+  {schema}.pawl_worker;
+TRUNCATE {schema}.pawl_run, {schema}.pawl_input, {schema}.pawl_reason, {schema}.pawl_tag,
+  {schema}.pawl_log, {schema}.pawl_forgotten, {schema}.pawl_kept_state, {schema}.pawl_inbox,
+  {schema}.pawl_task, {schema}.pawl_promise, {schema}.pawl_dedupe, {schema}.pawl_compensation,
+  {schema}.pawl_worker;
+)sql";
+
 constexpr std::array<std::string_view, 1> kSteps = {kStep1};
 
 // 0: there is none.
@@ -262,6 +314,9 @@ std::string script(std::int64_t from) {
   for (auto step = static_cast<std::size_t>(from); step < kSteps.size(); ++step) {
     sql += kSteps[step];
     sql += "INSERT INTO {schema}.pawl_schema(version) VALUES(" + std::to_string(step + 1) + ");\n";
+  }
+  if (from == 0) {
+    sql += kTeach;
   }
   return sql;
 }
@@ -323,12 +378,32 @@ Result<void> check_schema(Connection& connection) {
   return {};
 }
 
-Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name) {
+namespace {
+
+Result<std::optional<std::int64_t>> look_for_namespace(Connection& connection,
+                                                       std::string_view name) {
   Batch look(connection, Effect::kReads);
   const Call& found = look.add(kFindNamespace).text(name);
   PAWL_TRY(look.run());
-  if (!found.rows().empty()) {
-    return found.rows()[0].as_integer(0);
+  return found.rows().empty() ? std::optional<std::int64_t>() : found.rows()[0].as_integer(0);
+}
+
+}  // namespace
+
+Result<std::int64_t> find_namespace(Connection& connection, std::string_view name) {
+  PAWL_TRY_ASSIGN(const std::optional<std::int64_t> found, look_for_namespace(connection, name));
+  if (!found.has_value()) {
+    return make_error(ErrorCode::kStoreUnusable, "the database at '" + connection.place() +
+                                                     "' has no namespace '" + std::string(name) +
+                                                     "'; a program that opens it there makes it");
+  }
+  return *found;
+}
+
+Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name) {
+  PAWL_TRY_ASSIGN(const std::optional<std::int64_t> found, look_for_namespace(connection, name));
+  if (found.has_value()) {
+    return *found;
   }
   Batch add(connection);
   add.add(kAddNamespace).text(name);

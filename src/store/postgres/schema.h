@@ -20,6 +20,8 @@ Result<void> migrate(Connection& connection);
 // version.
 Result<void> check_schema(Connection& connection);
 
+// kStoreUnusable: there is none.
+Result<std::int64_t> find_namespace(Connection& connection, std::string_view name);
 Result<std::int64_t> find_or_add_namespace(Connection& connection, std::string_view name);
 
 }  // namespace pawl::store::pg

@@ -14,11 +14,22 @@ constexpr std::size_t kGroupBytesMax = std::size_t{16} << 20U;
 // Refused by dividing by zero: the only way to fail that needs no function on the server.
 constexpr Statement kCheckHeld{
     "check_held",
-    "SELECT 1 / (CASE count(*) WHEN $6::int8 THEN 1 ELSE 0 END) FROM ("
-    "SELECT 1 FROM {schema}.pawl_run AS r JOIN unnest($2::int8[], $3::int8[], $4::int8[], "
-    "$5::bool[]) AS a(key, owner, epoch, paused) ON r.key = a.key WHERE r.ns = $1 AND r.owner = "
-    "a.owner AND r.epoch = a.epoch AND r.paused = a.paused ORDER BY r.key FOR NO KEY UPDATE OF r) "
-    "AS held"};
+    "SELECT 1 / (CASE count(*) WHEN $6::int8 THEN 1 ELSE 0 END) FROM (SELECT * FROM "
+    "unnest($2::int8[], $3::int8[], $4::int8[], $5::bool[]) AS b(key, owner, epoch, paused) ORDER "
+    "BY key) AS a CROSS JOIN LATERAL (SELECT 1 FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND "
+    "r.key = a.key AND r.owner IS NOT DISTINCT FROM a.owner AND r.epoch = a.epoch AND r.paused = "
+    "a.paused FOR NO KEY UPDATE) AS held"};
+
+// The same for one, as it mostly is when little is going on.
+constexpr Statement kCheckHeldOne{
+    "check_held_one",
+    "SELECT 1 / count(*) FROM (SELECT 1 FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.key = $2 "
+    "AND r.owner IS NOT DISTINCT FROM $3::int8 AND r.epoch = $4 AND r.paused = $5::bool FOR NO KEY "
+    "UPDATE) AS held"};
+constexpr Statement kCheckAlive{
+    "check_alive",
+    "SELECT 1 / count(*) FROM (SELECT 1 FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2 FOR "
+    "KEY SHARE) AS alive"};
 
 struct Kind {
   Statement statement;
@@ -190,7 +201,8 @@ void Session::begin() {
     bulk.reset();
   }
   last_of_run_.clear();
-  assumed_.reset();
+  assumed_.clear();
+  assumed_alive_.clear();
   sent_.clear();
   released_.clear();
   sqlstate_.clear();
@@ -227,10 +239,33 @@ Bulk& Session::write(Write kind, RunKey run) {
 }
 
 void Session::assume(RunKey run, WorkerKey owner, std::int64_t epoch, bool is_paused) {
-  if (!assumed_.has_value()) {
-    assumed_.emplace(kCheckHeld, "iiio");
+  assumed_.push_back({run, owner, epoch, is_paused});
+}
+
+void Session::assume_alive(WorkerKey worker) { assumed_alive_.push_back(worker); }
+
+void Session::send_assumptions() {
+  for (const WorkerKey worker : assumed_alive_) {
+    batch().add(kCheckAlive).integer(ns_).integer(worker);
   }
-  assumed_->row().integer(run).integer(owner).integer(epoch).boolean(is_paused);
+  assumed_alive_.clear();
+  if (assumed_.size() == 1) {
+    const Assumed& one = assumed_.front();
+    batch()
+        .add(kCheckHeldOne)
+        .integer(ns_)
+        .integer(one.run)
+        .integer(one.owner)
+        .integer(one.epoch)
+        .boolean(one.is_paused);
+  } else if (!assumed_.empty()) {
+    Bulk& all = sent_.emplace_back(kCheckHeld, "iiio");
+    for (const Assumed& one : assumed_) {
+      all.row().integer(one.run).integer(one.owner).integer(one.epoch).boolean(one.is_paused);
+    }
+    all.send(batch(), ns_).integer(static_cast<std::int64_t>(all.rows()));
+  }
+  assumed_.clear();
 }
 
 void Session::close_group() {
@@ -239,11 +274,7 @@ void Session::close_group() {
     collect_();
     is_collecting_ = false;
   }
-  if (assumed_.has_value()) {
-    sent_.push_back(*std::move(assumed_));
-    assumed_.reset();
-    sent_.back().send(batch(), ns_).integer(static_cast<std::int64_t>(sent_.back().rows()));
-  }
+  send_assumptions();
   for (std::size_t kind = 0; kind < kWriteKinds; ++kind) {
     std::optional<Bulk>& bulk = group_[kind];
     if (!bulk.has_value()) {

@@ -75,6 +75,8 @@ class Session {
   // The first statement that is sent makes sure that the run is (still) held like this, and locks
   // it. If not: an error, and is_refuted().
   void assume(RunKey run, WorkerKey owner, std::int64_t epoch, bool is_paused);
+  // The same of a worker: that it is (still) known.
+  void assume_alive(WorkerKey worker);
 
   // To be bound, then run(). What is bound is borrowed until then.
   Call& query(const Statement& statement);
@@ -110,7 +112,16 @@ class Session {
   std::array<std::optional<Bulk>, kWriteKinds> group_;
   bool is_collecting_ = false;
   std::unordered_map<RunKey, Write> last_of_run_;  // In this group.
-  std::optional<Bulk> assumed_;
+  struct Assumed {
+    RunKey run = 0;
+    WorkerKey owner = 0;
+    std::int64_t epoch = 0;
+    bool is_paused = false;
+  };
+  void send_assumptions();
+
+  std::vector<Assumed> assumed_;
+  std::vector<WorkerKey> assumed_alive_;
   std::deque<Bulk> sent_;  // Borrowed by batch_.
   std::vector<const Call*> released_;
   std::string sqlstate_;

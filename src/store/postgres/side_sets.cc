@@ -142,6 +142,10 @@ Result<void> WorkerSet::mark_locked(WorkerKey /*worker*/) {
 }
 
 Result<bool> WorkerSet::has(WorkerKey worker) {
+  if (!alive_.contains(worker) && is_trusted(worker)) {
+    session_.assume_alive(worker);
+    alive_.insert(worker);
+  }
   if (!alive_.contains(worker)) {
     const Call& call = session_.query(kHoldWorker).integer(session_.ns()).integer(worker);
     PAWL_TRY(session_.run());

@@ -58,8 +58,14 @@ class CompensationSet : public Compensations {
 
 class WorkerSet : public Workers {
  public:
-  explicit WorkerSet(Session& session) : session_(session) {}
-  void begin() { alive_.clear(); }
+  // `own` are the workers of this store.
+  WorkerSet(Session& session, const std::set<WorkerKey>& own) : session_(session), own_(own) {}
+  // If `trusts`, its own workers are taken for alive, and the server is made to check it.
+  void begin(bool trusts) {
+    trusts_ = trusts;
+    alive_.clear();
+  }
+  bool is_trusted(WorkerKey worker) const { return trusts_ && own_.contains(worker); }
   // It is there, and nobody can remove it before the transaction ends.
   void put_alive(WorkerKey worker) { alive_.insert(worker); }
 
@@ -72,6 +78,8 @@ class WorkerSet : public Workers {
 
  private:
   Session& session_;
+  const std::set<WorkerKey>& own_;
+  bool trusts_ = false;
   std::set<WorkerKey> alive_;
 };
 

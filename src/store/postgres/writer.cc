@@ -7,6 +7,7 @@
 
 #include "store/operations/size_check.h"
 #include "store/postgres/connection_impl.h"
+#include "store/postgres/postgres_database.h"
 #include "store/postgres/prefetch.h"
 
 namespace pawl::store::pg {
@@ -34,7 +35,7 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::string channel, std
       promises_(session_),
       dedupes_(session_),
       compensations_(session_),
-      workers_(session_),
+      workers_(session_, own_workers_),
       operations_(
           {*this, runs_, logs_, inboxes_, tasks_, promises_, dedupes_, compensations_, workers_},
           connection.options().payload_bytes_max) {}
@@ -48,7 +49,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
   inboxes_.begin();
   tasks_.begin();
   promises_.begin();
-  workers_.begin();
+  workers_.begin(trusts);
   operations_.begin();
   operations_.expect_no_concern();
   Result<void> done = prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_});
@@ -61,6 +62,9 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
   if (!done.has_value()) {
     session_.roll_back();
     runs_.forget_known();
+    if (session_.is_refuted()) {
+      runs_.look_for_ids();
+    }
     return done;
   }
   runs_.committed(own_workers_);
@@ -149,7 +153,8 @@ Result<void> Writer::keep_part() {
 
 Result<Result<void>> Writer::call(const Inside& function) {
   pg_conn* const native = connection_.impl().native;
-  Result<void> done = function(native);
+  PostgresDatabase database(native);
+  Result<void> done = function(database);
   const PGTransactionStatusType status = PQtransactionStatus(native);
   if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR) {
     if (done.has_value() && status == PQTRANS_INERROR) {

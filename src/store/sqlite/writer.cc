@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/operations/size_check.h"
+#include "store/sqlite/sqlite_database.h"
 
 namespace pawl::store {
 
@@ -147,7 +148,8 @@ Result<void> Writer::keep_part() { return Query(keep_).run(); }
 
 Result<Result<void>> Writer::call(const Inside& function) {
   is_inside_ = true;
-  Result<void> done = function(connection_.native());
+  SqliteDatabase database(connection_);
+  Result<void> done = function(database);
   is_inside_ = false;
   if (!connection_.in_transaction()) {
     return make_error(done.has_value() ? ErrorCode::kInvalidState : ErrorCode::kStoreIo,

@@ -1,0 +1,24 @@
+// Opening any kind of store by its URL.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "store/postgres/options.h"
+#include "store/sqlite/options.h"
+#include "store/store.h"
+
+namespace pawl::store {
+
+using StoreUrl = std::variant<SqliteOptions, PostgresOptions>;
+
+// `sqlite:…`, `postgres://…` or `postgresql://…`. kInvalidArgument names the URL, without its
+// password.
+Result<StoreUrl> parse_store_url(std::string_view url);
+
+// kStoreUnusable also if this build has no store of that kind.
+Result<std::unique_ptr<Store>> open_store(const StoreUrl& url);
+
+}  // namespace pawl::store
