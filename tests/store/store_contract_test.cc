@@ -1589,6 +1589,23 @@ TEST_P(StoreTest, WhatIsSentBehindARecurrenceStandsBehindWhatMovedWithIt) {
   EXPECT_THAT(inbox_of(store_, next), ElementsAre("first", "second"));
 }
 
+TEST_P(StoreTest, AnIdWhoseFirstRunWasDeletedIsTaken) {
+  const RunRow first = held("order-1");
+  end(first, RunStatus::kCompleted);
+  StartRun again;
+  again.run = new_run("order-1");
+  again.on_existing = OnExisting::kReplace;
+  const RunKey second = apply(store_, again).row.key;
+  DeleteRun remove;
+  remove.run = first.key;
+  EXPECT_EQ(apply(store_, remove).outcome, DeleteRun::Outcome::kDeleted);
+  const std::unique_ptr<Store> other = open();
+  again.on_existing = OnExisting::kReturn;
+  again = apply(*other, again);
+  EXPECT_EQ(again.outcome, StartOutcome::kExisting);
+  EXPECT_EQ(again.row.key, second);
+}
+
 // --- Two at the same moment ----------------------------------------------------------------------
 
 TEST_P(StoreTest, AChildThatRecursWhileItsParentEndsIsNotOverlooked) {
@@ -1605,7 +1622,7 @@ TEST_P(StoreTest, AChildThatRecursWhileItsParentEndsIsNotOverlooked) {
   claim = apply(*other, claim);
   CommitTurn recur = turn(claim.row);
   std::jthread ends;
-  recur.inside = [&](void*, CommitTurn& turn) -> Result<void> {
+  recur.inside = [&](Database&, CommitTurn& turn) -> Result<void> {
     turn.ending = Ending{};
     turn.ending->status = RunStatus::kRecurred;
     turn.ending->next = new_run("child");
@@ -1664,7 +1681,7 @@ TEST_P(StoreTest, WhatComesBeforeARefusedCallIsNotForgotten) {
   CommitTurn first = turn(run);
   first.definition = "new";
   CommitTurn refused = turn(other);
-  refused.inside = [](void*, CommitTurn&) -> Result<void> {
+  refused.inside = [](Database&, CommitTurn&) -> Result<void> {
     return make_error(ErrorCode::kInvalidArgument, "no");
   };
   std::vector<Op> ops = {first, refused};

@@ -155,10 +155,11 @@ class Plan {
 
   Result<void> run(const Sets& sets);
   // Ids that nothing has to be known of.
-  void put_new_ids(RunSet& runs) const {
+  void put_new_ids(const Sets& sets) const {
     for (const std::string_view id : new_ids_) {
       if (!locked_.ids.contains(id)) {
-        runs.put_newest(id, std::nullopt);
+        sets.runs.put_newest(id, std::nullopt);
+        sets.session.assume_new(id);
       }
     }
   }
@@ -339,7 +340,7 @@ Result<void> prefetch(std::span<const Op> ops, const Sets& sets) {
   for (const Op& op : ops) {
     std::visit([&](const auto& one) { plan.add(one); }, op);
   }
-  plan.put_new_ids(sets.runs);
+  plan.put_new_ids(sets);
   return plan.empty() ? Result<void>() : plan.run(sets);
 }
 
