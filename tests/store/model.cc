@@ -32,17 +32,15 @@ bool is(std::uint8_t number, EntryKind kind) { return number == static_cast<std:
 
 }  // namespace
 
-void Model::apply(Op& op) {
+void Model::apply(Op& op, std::deque<RunKey> started) {
   others_ = {};
+  started_ = std::move(started);
   std::visit([this](auto& one) { run(one); }, op);
 }
 
 // --- Workers -------------------------------------------------------------------------------------
 
-WorkerKey Model::add_worker(const WorkerInfo& info) {
-  workers[++last_worker_] = info;
-  return last_worker_;
-}
+void Model::add_worker(WorkerKey key, const WorkerInfo& info) { workers[key] = info; }
 
 void Model::remove_worker(WorkerKey worker, std::int64_t now_ms) {
   if (workers.erase(worker) == 0) {
@@ -87,8 +85,8 @@ void Model::run(Heartbeat& op) {
 Model::Run* Model::newest(const std::string& id) {
   Run* found = nullptr;
   for (auto& [key, run] : runs) {
-    if (run.row.id == id) {
-      found = &run;  // Later keys have higher numbers.
+    if (run.row.id == id && (found == nullptr || found->row.number < run.row.number)) {
+      found = &run;
     }
   }
   return found;
@@ -102,10 +100,22 @@ Model::Run* Model::target(RunKey run, const std::string& id) {
   return found == runs.end() ? nullptr : &found->second;
 }
 
+// One that the store has not started is another one than all of its runs.
+RunKey Model::next_run() {
+  RunKey key = kNever - static_cast<RunKey>(all_runs.size());
+  if (!started_.empty()) {
+    key = started_.front();
+    started_.pop_front();
+  }
+  all_runs.push_back(key);
+  return key;
+}
+
 Model::Run& Model::add(const NewRun& from, std::uint32_t number, RunKey chain, WorkerKey owner,
                        std::int64_t now_ms) {
-  Run& made = runs[++last_run_];
-  made.row.key = last_run_;
+  const RunKey key = next_run();
+  Run& made = runs[key];
+  made.row.key = key;
   made.row.id = from.id;
   made.row.number = number;
   made.row.uuid = from.uuid;
@@ -117,7 +127,7 @@ Model::Run& Model::add(const NewRun& from, std::uint32_t number, RunKey chain, W
   made.row.epoch = owner == 0 ? 0 : 1;
   made.row.wake_ms = owner == 0 ? now_ms : kNever;
   made.row.parent = from.parent;
-  made.chain = chain == 0 ? last_run_ : chain;
+  made.chain = chain == 0 ? key : chain;
   made.input = from.input;
   made.tags = {from.tags.begin(), from.tags.end()};
   return made;
@@ -188,6 +198,7 @@ Claim Model::take(Run& run, WorkerKey worker, std::int64_t now_ms) {
 
 void Model::run(ClaimDue& op) {
   op.claims.clear();
+  op.known = workers.contains(op.worker);
   std::vector<std::pair<std::int64_t, RunKey>> due;
   for (const auto& [key, run] : runs) {
     const bool is_kind = std::count(op.kinds.begin(), op.kinds.end(), run.row.kind) > 0;
@@ -427,17 +438,18 @@ void Model::run(CreateRun& op) {
   }
   op.outcome = CreateRun::Outcome::kCreated;
   const std::uint32_t number = existing == nullptr ? op.image.row.number : existing->row.number + 1;
-  Run& made = runs[++last_run_];
+  const RunKey key = next_run();
+  Run& made = runs[key];
   const RunImage& image = op.image;
   made.row = image.row;
-  made.row.key = last_run_;
+  made.row.key = key;
   made.row.number = number;
   made.row.owner = 0;
   made.row.epoch = 0;
   made.row.parent = {};
   made.row.is_paused = image.row.is_paused && !is_closed(image.row.status);
   made.row.wake_ms = is_free(made.row) ? op.now_ms : kNever;
-  made.chain = last_run_;
+  made.chain = key;
   made.input = image.input;
   made.tags = {image.tags.begin(), image.tags.end()};
   made.reason = image.reason;
@@ -455,7 +467,7 @@ void Model::run(CreateRun& op) {
     TaskRow& row = tasks[++last_task_];
     row = task;
     row.key = last_task_;
-    row.run = last_run_;
+    row.run = key;
     row.run_id = image.row.id;
     row.owner = 0;
     if (task.state == TaskState::kRunning) {
@@ -514,7 +526,17 @@ ArrivalKey Model::put(Run& run, const NewArrival& arrival) {
   stored.key = ++last_arrival_;
   stored.run = run.row.key;
   run.inbox.emplace_back(stored, false);
+  if (run.row.owner != 0) {
+    news[stored.key] = run.row.owner;
+  }
   return stored.key;
+}
+
+ArrivalKey Model::put_own(Run& run, const NewArrival& arrival) {
+  const ArrivalKey key = put(run, arrival);
+  news.erase(key);
+  own_arrivals[key] = {run.row.owner, 0};
+  return key;
 }
 
 ArrivalKey Model::deliver(Run& run, const NewArrival& arrival, std::int64_t now_ms) {
@@ -592,7 +614,8 @@ std::vector<TaskRow> Model::due_tasks(std::int64_t now_ms) const {
 
 void Model::run(TakeTasks& op) {
   op.taken.clear();
-  if (!workers.contains(op.worker)) {
+  op.known = workers.contains(op.worker);
+  if (!op.known) {
     return;
   }
   std::vector<TaskRow*> ready;
@@ -700,7 +723,7 @@ void Model::run(CommitTurn& op) {
     run.log.erase(seq);
   }
   const auto bounce = [&](const NewArrival& arrival) {
-    put(run, arrival);
+    put_own(run, arrival);
     op.bounced.push_back(run.inbox.back().first);
   };
   for (const ArrivalKey key : op.consumed) {
@@ -719,7 +742,7 @@ void Model::run(CommitTurn& op) {
     });
   }
   for (const NewArrival& arrival : op.arrivals) {
-    op.arrival_keys.push_back(put(run, arrival));
+    op.arrival_keys.push_back(put_own(run, arrival));
   }
   for (const NewTask& task : op.tasks) {
     const bool is_there = std::any_of(tasks.begin(), tasks.end(), [&](const auto& one) {
@@ -818,7 +841,10 @@ void Model::run(CommitTurn& op) {
       for (const auto& [arrival, kept] : run.inbox) {
         if (is(arrival.kind, EntryKind::kSignalReceived) ||
             is(arrival.kind, EntryKind::kCancellationRequested)) {
-          put(next, arrival);
+          const ArrivalKey moved = put(next, arrival);
+          if (const auto own = own_arrivals.find(arrival.key); own != own_arrivals.end()) {
+            own_arrivals[moved] = {own->second.first, own->second.second + 1};
+          }
         }
       }
       op.started.push_back(next.row.key);

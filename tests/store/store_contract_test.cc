@@ -1535,6 +1535,107 @@ TEST_P(ChildTest, ManyGenerationsEndTogether) {
   EXPECT_EQ(row(run.key).status, RunStatus::kFailed);
 }
 
+// --- Several turns of a run together -------------------------------------------------------------
+
+TEST_P(StoreTest, ATurnBehindOneThatGaveTheRunBackIsLost) {
+  const RunRow run = held("order-1");
+  CommitTurn first = turn(run);
+  first.entries = {entry(1)};
+  first.release = true;
+  first.status = RunStatus::kWaiting;
+  CommitTurn second = turn(run);
+  second.entries = {entry(2)};
+  std::vector<Op> ops = {first, second};
+  ASSERT_TRUE(store_.apply(ops).has_value());
+  EXPECT_TRUE(std::get<CommitTurn>(ops[0]).released);
+  EXPECT_FALSE(std::get<CommitTurn>(ops[1]).committed);
+  EXPECT_THAT(seqs_of(store_, run.key), ElementsAre(1));
+  EXPECT_EQ(row(run.key).owner, 0);
+}
+
+TEST_P(StoreTest, ATurnBehindOneThatCouldNotGiveTheRunBackMayDoSo) {
+  const RunRow run = held("order-1");
+  CommitTurn first = turn(run);
+  first.arrivals = {timer("timer", 100)};
+  first.release = true;
+  first.status = RunStatus::kWaiting;
+  CommitTurn second = turn(run);
+  second.withdrawn = {{number_of(EntryKind::kTimerFired), "timer"}};
+  second.release = true;
+  second.status = RunStatus::kWaiting;
+  std::vector<Op> ops = {first, second};
+  ASSERT_TRUE(store_.apply(ops).has_value());
+  EXPECT_TRUE(std::get<CommitTurn>(ops[0]).committed);
+  EXPECT_FALSE(std::get<CommitTurn>(ops[0]).released);
+  EXPECT_TRUE(std::get<CommitTurn>(ops[1]).released);
+  EXPECT_EQ(row(run.key).owner, 0);
+}
+
+TEST_P(StoreTest, WhatIsSentBehindARecurrenceStandsBehindWhatMovedWithIt) {
+  const RunRow run = held("order-1");
+  Send send;
+  send.run_id = "order-1";
+  send.arrival = signal("first");
+  apply(store_, send);
+  CommitTurn recur = turn(run);
+  recur.ending = Ending{};
+  recur.ending->status = RunStatus::kRecurred;
+  recur.ending->next = new_run("order-1");
+  send.arrival = signal("second");
+  std::vector<Op> ops = {recur, send};
+  ASSERT_TRUE(store_.apply(ops).has_value());
+  const RunKey next = std::get<CommitTurn>(ops[0]).started.at(0);
+  EXPECT_EQ(std::get<Send>(ops[1]).target, next);
+  EXPECT_THAT(inbox_of(store_, next), ElementsAre("first", "second"));
+}
+
+TEST_P(StoreTest, AnIdWhoseFirstRunWasDeletedIsTaken) {
+  const RunRow first = held("order-1");
+  end(first, RunStatus::kCompleted);
+  StartRun again;
+  again.run = new_run("order-1");
+  again.on_existing = OnExisting::kReplace;
+  const RunKey second = apply(store_, again).row.key;
+  DeleteRun remove;
+  remove.run = first.key;
+  EXPECT_EQ(apply(store_, remove).outcome, DeleteRun::Outcome::kDeleted);
+  const std::unique_ptr<Store> other = open();
+  again.on_existing = OnExisting::kReturn;
+  again = apply(*other, again);
+  EXPECT_EQ(again.outcome, StartOutcome::kExisting);
+  EXPECT_EQ(again.row.key, second);
+}
+
+// --- Two at the same moment ----------------------------------------------------------------------
+
+TEST_P(StoreTest, AChildThatRecursWhileItsParentEndsIsNotOverlooked) {
+  const RunRow parent = held("order-1");
+  const std::unique_ptr<Store> other = open();
+  const WorkerKey other_worker = add_worker(*other);
+  CommitTurn starts = turn(parent);
+  starts.children = {new_run("child")};
+  starts.children[0].parent = {parent.key, "command", ParentClose::kTerminate};
+  const RunKey child = apply(store_, starts).started.at(0);
+  Claim claim;
+  claim.run = child;
+  claim.worker = other_worker;
+  claim = apply(*other, claim);
+  CommitTurn recur = turn(claim.row);
+  std::jthread ends;
+  recur.inside = [&](Database&, CommitTurn& turn) -> Result<void> {
+    turn.ending = Ending{};
+    turn.ending->status = RunStatus::kRecurred;
+    turn.ending->next = new_run("child");
+    ends = std::jthread([&] { end(parent, RunStatus::kCompleted); });
+    backend_->wait_for_waiting();
+    return {};
+  };
+  const RunKey next = apply(*other, recur).started.at(0);
+  ends.join();
+  EXPECT_EQ(row(parent.key).status, RunStatus::kCompleted);
+  EXPECT_EQ(row(next).status, RunStatus::kFailed);
+}
+
 // --- Inside the transaction ----------------------------------------------------------------------
 
 TEST_P(StoreTest, ACallInsideTheTransactionFillsInTheTurn) {
@@ -1572,6 +1673,25 @@ TEST_P(StoreTest, ACallInsideTheTransactionCanRefuse) {
   EXPECT_EQ(op.refused->message, "no");
   EXPECT_THAT(seqs_of(store_, run.key), IsEmpty());
   EXPECT_THAT(seqs_of(store_, other.key), ElementsAre(1));
+}
+
+TEST_P(StoreTest, WhatComesBeforeARefusedCallIsNotForgotten) {
+  const RunRow run = held("order-1");
+  const RunRow other = held("order-2");
+  CommitTurn first = turn(run);
+  first.definition = "new";
+  CommitTurn refused = turn(other);
+  refused.inside = [](Database&, CommitTurn&) -> Result<void> {
+    return make_error(ErrorCode::kInvalidArgument, "no");
+  };
+  std::vector<Op> ops = {first, refused};
+  ASSERT_TRUE(store_.apply(ops).has_value());
+  CommitTurn second = turn(run);
+  second.ending = Ending{};
+  second.ending->status = RunStatus::kCompensating;
+  second.ending->goal = RunStatus::kFailed;
+  EXPECT_TRUE(apply(store_, second).committed);
+  EXPECT_EQ(row(run.key).definition, "new");
 }
 
 TEST_P(StoreTest, NothingIsCalledWhenTheLeaseIsLost) {
@@ -2432,8 +2552,7 @@ class UpkeepTest : public StoreTest {
     full.extra = "{}";
     full.version = 7;
     step.entries = {entry(1), loop, full};
-    step.kept = {begin.signal.has_value() ? value(store_.read_inbox_of(run.key)).back().key
-                                          : 0};
+    step.kept = {begin.signal.has_value() ? value(store_.read_inbox_of(run.key)).back().key : 0};
     step.arrivals = {timer("t", 9000)};
     step.tasks = {task("ready", "charge"), task("later", "mail"), task("now", "print")};
     step.tasks[2].wait_ms = 50;

@@ -1,8 +1,11 @@
 #include "store/support.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 
 #include <filesystem>
+#include <sstream>
+#include <thread>
 
 #include "store/sqlite/sqlite_store.h"
 #ifdef PAWL_POSTGRES
@@ -14,6 +17,13 @@ namespace pawl::store {
 
 namespace {
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
 class SqliteBackend : public Backend {
  public:
   Result<std::unique_ptr<Store>> open(const std::string& name_space) override {
@@ -22,6 +32,25 @@ class SqliteBackend : public Backend {
     options.name_space = name_space;
     options.durability = Durability::kProcess;
     return open_sqlite(std::move(options));
+  }
+
+  Result<std::vector<std::string>> query(std::string sql) override {
+    replace_all(sql, "{schema}", "");
+    replace_all(sql, "{paused}", "r.paused IS NOT NULL");
+    sqlite3* file = nullptr;
+    std::vector<std::string> rows;
+    int code = sqlite3_open(dir_.file("test.db").c_str(), &file);
+    const auto add_row = [](void* to, int, char** texts, char**) {
+      static_cast<std::vector<std::string>*>(to)->emplace_back(texts[0]);
+      return 0;
+    };
+    code = code == SQLITE_OK ? sqlite3_exec(file, sql.c_str(), add_row, &rows, nullptr) : code;
+    const std::string message = sqlite3_errmsg(file);
+    sqlite3_close(file);
+    if (code != SQLITE_OK) {
+      return make_error(ErrorCode::kStoreIo, message + " in: " + sql);
+    }
+    return rows;
   }
 
  private:
@@ -38,11 +67,31 @@ class PostgresBackend : public Backend {
     options.name_space = name_space;
     return open_postgres(options);
   }
-  ~PostgresBackend() override { server().execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS " + schema_ + " CASCADE"); }
+  Result<std::vector<std::string>> query(std::string sql) override {
+    replace_all(sql, "{schema}", schema_ + ".");
+    replace_all(sql, "{paused}", "r.paused");
+    std::istringstream lines(server().query(
+        "SELECT coalesce(string_agg(x::text, chr(10)), '') FROM (" + sql + ") AS q(x)"));
+    std::vector<std::string> rows;
+    for (std::string line; std::getline(lines, line);) {
+      rows.push_back(line);
+    }
+    return rows;
+  }
+  void wait_for_waiting() override {
+    while (server().query("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") {
+      std::this_thread::yield();
+    }
+  }
+  ~PostgresBackend() override {
+    server().execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS " + schema_ +
+                     " CASCADE");
+  }
 
  private:
   static pawl::testing::PostgresServer& server() {
-    static pawl::testing::PostgresServer started;
+    static pawl::testing::PostgresServer started(
+        {.hba = {}, .settings = {{"deadlock_timeout", "20ms"}}});
     return started;
   }
   static int next_number() {
@@ -92,7 +141,7 @@ TempDir::~TempDir() {
 std::vector<BackendKind> backend_kinds() {
   std::vector<BackendKind> kinds = {{"sqlite", [] { return std::make_unique<SqliteBackend>(); }}};
 #ifdef PAWL_POSTGRES
-  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }, false});
+  kinds.push_back({"postgres", [] { return std::make_unique<PostgresBackend>(); }, false, true, 4});
 #endif
   return kinds;
 }

@@ -37,6 +37,11 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Result<std::unique_ptr<Store>> open(const std::string& name_space) = 0;
+  // The first column of each row, which is not NULL. For the placeholders see InspectedDatabase.
+  virtual Result<std::vector<std::string>> query(std::string sql) = 0;
+  // Returns when somebody waits for what another transaction has locked. At once, where all wait
+  // for the whole database.
+  virtual void wait_for_waiting() {}
 };
 
 // How a backend is made, with a name for the test.
@@ -44,6 +49,8 @@ struct BackendKind {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
   bool sees_the_dead = true;  // Whether a worker is known to be dead before it expires.
+  bool draws_keys = false;    // Keys have gaps, and arrivals that a holder puts have older ones.
+  int model_series = 40;      // So many random series take some seconds.
 };
 std::vector<BackendKind> backend_kinds();
 

@@ -35,6 +35,7 @@ void InboxSet::begin() {
   fresh_keys_.clear();
   seen_locks_ = runs_.late_locks();
   due_.clear();
+  moved_to_.clear();
 }
 
 void InboxSet::put_loaded(RunKey run, std::int64_t now_ms) { due_[run] = {now_ms, {}}; }
@@ -72,13 +73,17 @@ Result<void> InboxSet::load(std::span<const RunKey> runs, std::int64_t now_ms) {
 
 // Whoever holds a run knows what he puts into it himself: that may come before what others have put
 // meanwhile.
-Result<ArrivalKey> InboxSet::next_key(By by) {
+Result<ArrivalKey> InboxSet::next_key(RunKey run, By by) {
   const bool is_own = by == By::kHolder;
   if (runs_.late_locks() != seen_locks_) {
     seen_locks_ = runs_.late_locks();
     fresh_keys_.clear();  // Drawn before this run may have been locked.
   }
-  std::vector<ArrivalKey>& keys = is_own ? spare_keys_ : fresh_keys_;
+  // What was moved to this run has keys that were drawn later than those at hand.
+  std::vector<ArrivalKey> newest;
+  std::vector<ArrivalKey>& keys = is_own                    ? spare_keys_
+                                  : moved_to_.contains(run) ? newest
+                                                            : fresh_keys_;
   if (keys.empty()) {
     const Call& call = session_.query(kDrawKeys).integer(is_own ? kSpareKeys : 1);
     PAWL_TRY(session_.run());
@@ -93,7 +98,7 @@ Result<ArrivalKey> InboxSet::next_key(By by) {
 }
 
 Result<ArrivalKey> InboxSet::put(RunKey run, const NewArrival& arrival, By by, bool is_kept) {
-  PAWL_TRY_ASSIGN(const ArrivalKey key, next_key(by));
+  PAWL_TRY_ASSIGN(const ArrivalKey key, next_key(run, by));
   const RunRow* const row = runs_.seen(run);
   const bool is_news = by == By::kOthers && row != nullptr && row->owner != 0;
   session_.write(Write::kPutArrival, run)
@@ -159,6 +164,7 @@ Result<void> InboxSet::remove_all(RunKey run) {
 Result<void> InboxSet::move_free_ones(RunKey from, RunKey to) {
   due_.erase(from);
   due_.erase(to);
+  moved_to_.insert(to);
   session_.query(kMove)
       .integer(session_.ns())
       .integer(from)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -42,7 +43,7 @@ class InboxSet : public Inboxes {
     std::vector<Arrival> arrivals;
   };
 
-  Result<ArrivalKey> next_key(By by);
+  Result<ArrivalKey> next_key(RunKey run, By by);
   Result<ArrivalKey> put(RunKey run, const NewArrival& arrival, By by, bool is_kept);
 
   Session& session_;
@@ -51,6 +52,7 @@ class InboxSet : public Inboxes {
   std::uint64_t seen_locks_ = 0;
   std::vector<ArrivalKey> spare_keys_;  // From earlier, for whoever holds the run.
   std::unordered_map<RunKey, Due> due_;
+  std::unordered_set<RunKey> moved_to_;  // In this transaction.
 };
 
 }  // namespace pawl::store::pg

@@ -37,6 +37,11 @@ constexpr Statement kLockChildren{
     "lock_children_of", "SELECT " PAWL_PG_RUN_COLUMNS("r.")
     " FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.parent = ANY($2::int8[]) AND r.status IN "
     "(1, 2, 3, 8) ORDER BY r.key FOR NO KEY UPDATE"};
+// As kFindNewest.
+constexpr Statement kFindChildren{
+    "find_children_of",
+    "SELECT parent, key FROM {schema}.pawl_run WHERE ns = $1 AND parent = ANY($2::int8[]) AND "
+    "status IN (1, 2, 3, 8)"};
 constexpr Statement kLockTasks{
     "lock_tasks",
     "SELECT key, run, state, attempt, owner, cancelled FROM {schema}.pawl_task WHERE ns = $1 AND "
@@ -129,6 +134,8 @@ class Plan {
   void add(const CommitTurn& turn) {
     if (!runs_.is_known(turn.run) || turn.inside) {
       locked_.runs.insert(turn.run);
+    } else {
+      known_.insert(turn.run);
     }
     for (const NewRun& child : turn.children) {
       locked_.ids.insert(child.id);
@@ -148,10 +155,11 @@ class Plan {
 
   Result<void> run(const Sets& sets);
   // Ids that nothing has to be known of.
-  void put_new_ids(RunSet& runs) const {
+  void put_new_ids(const Sets& sets) const {
     for (const std::string_view id : new_ids_) {
       if (!locked_.ids.contains(id)) {
-        runs.put_newest(id, std::nullopt);
+        sets.runs.put_newest(id, std::nullopt);
+        sets.session.assume_new(id);
       }
     }
   }
@@ -192,6 +200,7 @@ class Plan {
   std::int64_t now_ms_ = 0;
   std::set<TaskKey> tasks_;
   std::set<WorkerKey> workers_;
+  std::set<RunKey> known_;     // Held, and read if others are.
   std::set<RunKey> parents_;   // Their children are needed.
   std::int64_t arrivals_ = 0;  // As many will be put, or less.
 };
@@ -203,6 +212,11 @@ Call& bind(Call& call, std::int64_t ns, const Int8Array& runs, const Int8Array& 
 
 Result<void> Plan::run(const Sets& sets) {
   Session& session = sets.session;
+  // If anything is locked, all is locked together, in order of keys: two stores whose runs send to
+  // each other would else wait for each other.
+  if (!locked_.empty()) {
+    locked_.runs.insert(known_.begin(), known_.end());
+  }
   const Int8Array workers = array_of(workers_);
   const Int8Array runs = array_of(locked_.runs);
   const Int8Array run_tasks = array_of(locked_.tasks);
@@ -222,6 +236,8 @@ Result<void> Plan::run(const Sets& sets) {
       locked_.ids.empty() ? nullptr : &session.query(kFindNewest).integer(ns).array(ids);
   const Call* const children =
       parents_.empty() ? nullptr : &session.query(kLockChildren).integer(ns).array(parents);
+  const Call* const open_children =
+      parents_.empty() ? nullptr : &session.query(kFindChildren).integer(ns).array(parents);
   const Call* const of_tasks =
       tasks_.empty() ? nullptr : &session.query(kLockTasks).integer(ns).array(tasks);
   const Call* const due = claimed_.empty() ? nullptr
@@ -269,7 +285,15 @@ Result<void> Plan::run(const Sets& sets) {
         sets.runs.put(row);
       }
     }
-    for (const RunKey parent : parents_) {
+    // Of one with a child that was not locked, they are looked for again.
+    std::set<RunKey> complete = parents_;
+    for (const Row row : open_children->rows()) {
+      const std::vector<RunKey>& locked_ones = of[row.as_integer(0)];
+      if (!std::binary_search(locked_ones.begin(), locked_ones.end(), row.as_integer(1))) {
+        complete.erase(row.as_integer(0));
+      }
+    }
+    for (const RunKey parent : complete) {
       sets.runs.put_children(parent, std::move(of[parent]));
     }
   }
@@ -316,7 +340,7 @@ Result<void> prefetch(std::span<const Op> ops, const Sets& sets) {
   for (const Op& op : ops) {
     std::visit([&](const auto& one) { plan.add(one); }, op);
   }
-  plan.put_new_ids(sets.runs);
+  plan.put_new_ids(sets);
   return plan.empty() ? Result<void>() : plan.run(sets);
 }
 

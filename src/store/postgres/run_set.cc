@@ -47,6 +47,10 @@ constexpr Statement kLockChildren{
     "lock_children", PAWL_PG_SELECT_RUN
     "WHERE r.ns = $1 AND r.parent = $2 AND r.status IN (1, 2, 3, 8) ORDER BY r.key FOR NO KEY "
     "UPDATE"};
+// In a snapshot of its own, after the locks: one that was waited for may have recurred.
+constexpr Statement kFindChildren{
+    "find_children",
+    "SELECT key FROM {schema}.pawl_run WHERE ns = $1 AND parent = $2 AND status IN (1, 2, 3, 8)"};
 constexpr Statement kHasOpenChild{
     "has_open_child",
     "SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND parent = $2 AND status IN (1, 2, 3, 8) "
@@ -78,7 +82,9 @@ RunSet::RunSet(Session& session) : session_(session) {
 
 void RunSet::begin(bool trusts) {
   trusts_ = trusts;
-  clear();
+  runs_.clear();
+  newest_.clear();
+  children_.clear();
   changed_.clear();
   answers_.clear();
   no_longer_known_.clear();
@@ -110,7 +116,12 @@ bool RunSet::is_known_childless(RunKey run) const {
 void RunSet::put(const Row& row) {
   StoredRun run = read_run(row);
   const RunKey key = run.row.key;
-  runs_[key] = Seen{std::move(run)};
+  // Only whoever holds a run gives it children.
+  const auto known = known_.find(key);
+  const bool is_childless = known != known_.end() && known->second.is_childless &&
+                            known->second.run.row.owner == run.row.owner &&
+                            known->second.run.row.epoch == run.row.epoch;
+  runs_[key] = Seen{std::move(run), State::kStored, is_childless};
 }
 
 void RunSet::put_newest(std::string_view id, std::optional<RunKey> newest) {
@@ -123,10 +134,12 @@ void RunSet::put_children(RunKey parent, std::vector<RunKey> children) {
   children_[parent] = std::move(children);
 }
 
+// What is known from before is older still.
 void RunSet::clear() {
   runs_.clear();
   newest_.clear();
   children_.clear();
+  known_.clear();
 }
 
 const RunRow* RunSet::seen(RunKey run) const {
@@ -230,7 +243,7 @@ Result<RunHead> RunSet::get_head(RunKey run) {
 }
 
 Result<std::optional<Lease>> RunSet::find_lease(RunKey run) {
-  if (!runs_.contains(run) && is_known(run)) {
+  if (!runs_.contains(run) && is_known(run) && !no_longer_known_.contains(run)) {
     const Known& known = known_.at(run);
     const RunRow& row = known.run.row;
     session_.assume(run, row.owner, row.epoch, row.is_paused);
@@ -290,6 +303,22 @@ Result<std::vector<RunKey>> RunSet::find_needing(std::string_view activity, RunK
                          .integer(static_cast<std::int64_t>(limit)));
 }
 
+Result<void> RunSet::lock_children(RunKey run) {
+  while (true) {
+    const Call& locked = session_.query(kLockChildren).integer(session_.ns()).integer(run);
+    const Call& open = session_.query(kFindChildren).integer(session_.ns()).integer(run);
+    PAWL_TRY_ASSIGN(std::vector<RunKey> children, read_locked(locked));
+    bool are_all = true;
+    for (const Row row : open.rows()) {
+      are_all = are_all && std::binary_search(children.begin(), children.end(), row.as_integer(0));
+    }
+    if (are_all) {
+      put_children(run, std::move(children));
+      return {};
+    }
+  }
+}
+
 Result<std::vector<RunHead>> RunSet::read_child_heads(RunKey run) {
   std::vector<RunHead> heads;
   PAWL_TRY_ASSIGN(const Seen* const parent, look(run));
@@ -297,8 +326,7 @@ Result<std::vector<RunHead>> RunSet::read_child_heads(RunKey run) {
     return heads;
   }
   if (!children_.contains(run)) {
-    PAWL_TRY_ASSIGN(children_[run],
-                    read_locked(session_.query(kLockChildren).integer(session_.ns()).integer(run)));
+    PAWL_TRY(lock_children(run));
   }
   for (const RunKey key : children_.at(run)) {
     PAWL_TRY_ASSIGN(const RunHead head, get_head(key));
@@ -443,7 +471,7 @@ Result<void> RunSet::release(const Release& release, bool& released, std::int64_
   }
   PAWL_CHECK(seen->state != State::kNew);
   runs_.erase(release.run);
-  no_longer_known_.push_back(release.run);
+  no_longer_known_.insert(release.run);
   answers_[release.run] = {&released, &wake_ms};
   session_.write(Write::kReleaseRun, release.run)
       .integer(release.run)
@@ -462,7 +490,6 @@ void RunSet::read_released(const Rows& rows) {
     *answer->second.released = true;
     *answer->second.wake_ms = row.as_moment(1);
   }
-  answers_.clear();
 }
 
 Result<void> RunSet::close(RunKey run, RunStatus status, std::int64_t now_ms) {
@@ -533,7 +560,6 @@ Result<void> RunSet::free_runs(WorkerKey worker, std::int64_t now_ms) {
   session_.query(kFreeRuns).integer(session_.ns()).integer(worker).integer(now_ms);
   PAWL_TRY(session_.run());
   clear();
-  known_.clear();
   return {};
 }
 

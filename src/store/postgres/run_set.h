@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -110,6 +111,7 @@ class RunSet : public Runs {
   // To be changed.
   Result<RunRow*> change(RunKey run);
   Result<std::vector<RunKey>> read_locked(const Call& call);
+  Result<void> lock_children(RunKey run);
   Result<RunKey> next_key();
   Seen& add_row(StoredRun run, std::string_view input, std::span<const Tag> tags);
   void collect();
@@ -134,7 +136,7 @@ class RunSet : public Runs {
     bool is_childless = false;
   };
   std::unordered_map<RunKey, Known> known_;
-  std::vector<RunKey> no_longer_known_;
+  std::unordered_set<RunKey> no_longer_known_;  // Given back by this transaction, or maybe not.
 };
 
 }  // namespace pawl::store::pg

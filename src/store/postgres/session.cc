@@ -26,6 +26,11 @@ constexpr Statement kCheckHeldOne{
     "SELECT 1 / count(*) FROM (SELECT 1 FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.key = $2 "
     "AND r.owner IS NOT DISTINCT FROM $3::int8 AND r.epoch = $4 AND r.paused = $5::bool FOR NO KEY "
     "UPDATE) AS held"};
+// The number alone would not tell: the first run of an id may have been deleted.
+constexpr Statement kCheckNew{
+    "check_new",
+    "SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND id = "
+    "ANY($2::text[])) THEN 0 ELSE 1 END)"};
 constexpr Statement kCheckAlive{
     "check_alive",
     "SELECT 1 / count(*) FROM (SELECT 1 FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2 FOR "
@@ -203,6 +208,8 @@ void Session::begin() {
   last_of_run_.clear();
   assumed_.clear();
   assumed_alive_.clear();
+  assumed_new_.clear();
+  sent_ids_.clear();
   sent_.clear();
   released_.clear();
   sqlstate_.clear();
@@ -244,7 +251,17 @@ void Session::assume(RunKey run, WorkerKey owner, std::int64_t epoch, bool is_pa
 
 void Session::assume_alive(WorkerKey worker) { assumed_alive_.push_back(worker); }
 
+void Session::assume_new(std::string_view id) { assumed_new_.push_back(id); }
+
 void Session::send_assumptions() {
+  if (!assumed_new_.empty()) {
+    TextArray& ids = sent_ids_.emplace_back();
+    for (const std::string_view id : assumed_new_) {
+      ids.add(id);
+    }
+    assumed_new_.clear();
+    batch().add(kCheckNew).integer(ns_).array(ids);
+  }
   for (const WorkerKey worker : assumed_alive_) {
     batch().add(kCheckAlive).integer(ns_).integer(worker);
   }

@@ -77,6 +77,8 @@ class Session {
   void assume(RunKey run, WorkerKey owner, std::int64_t epoch, bool is_paused);
   // The same of a worker: that it is (still) known.
   void assume_alive(WorkerKey worker);
+  // The same: that there is no run with this id, which is borrowed until then.
+  void assume_new(std::string_view id);
 
   // To be bound, then run(). What is bound is borrowed until then.
   Call& query(const Statement& statement);
@@ -122,7 +124,9 @@ class Session {
 
   std::vector<Assumed> assumed_;
   std::vector<WorkerKey> assumed_alive_;
-  std::deque<Bulk> sent_;  // Borrowed by batch_.
+  std::vector<std::string_view> assumed_new_;
+  std::deque<TextArray> sent_ids_;  // Borrowed by batch_.
+  std::deque<Bulk> sent_;           // Borrowed by batch_.
   std::vector<const Call*> released_;
   std::string sqlstate_;
 };
