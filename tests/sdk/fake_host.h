@@ -22,6 +22,18 @@
 
 namespace pawl::sdk_test {
 
+// For transactions that do not touch it.
+class NoDatabase : public store::Database {
+ public:
+  void* handle() override { return nullptr; }
+  Result<void> execute(const std::string& sql) override {
+    return make_error(ErrorCode::kInvalidState, "there is no database here: " + sql);
+  }
+  Result<Rows> query(const std::string& sql, const std::vector<std::string>& /*values*/) override {
+    return make_error(ErrorCode::kInvalidState, "there is no database here: " + sql);
+  }
+};
+
 // One attempt of an operation, run at once.
 class Attempt final : public engine::ActivityAttempt {
  public:
@@ -322,7 +334,10 @@ class World {
     }
     void transact(replay::FutureId operation, TransactBody body,
                   engine::RetryPolicy /*retry*/) override {
-      world_.operations_.push_back({operation, [body = std::move(body)] { return body(nullptr); }});
+      world_.operations_.push_back({operation, [body = std::move(body)] {
+                                      NoDatabase none;
+                                      return body(none);
+                                    }});
     }
     void send(replay::FutureId operation, std::string run_id, std::string signal,
               std::string payload, std::string /*extra*/, std::string /*dedupe*/) override {
