@@ -360,7 +360,8 @@ class CodecStore final : public store::Store {
 
   // What `inside` fills in, it fills into the caller's turn; that is encoded then.
   static void wrap_inside(CommitTurn& copy, CommitTurn& original, Encoder& encoder) {
-    copy.inside = [&original, &encoder](store::Database& database, CommitTurn& turn) -> Result<void> {
+    copy.inside = [&original, &encoder](store::Database& database,
+                                        CommitTurn& turn) -> Result<void> {
       CommitTurn& plain = original;
       Encoder& encode = encoder;
       PAWL_TRY(plain.inside(database, plain));

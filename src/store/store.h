@@ -142,8 +142,8 @@ struct CompensationChange {
   std::string outcome;
 };
 
-// One turn of a run: all or nothing, and only by the worker that holds the run. A worker commits its
-// turns by the store that has added it.
+// One turn of a run: all or nothing, and only by the worker that holds the run. A worker commits
+// its turns by the store that has added it.
 struct CommitTurn {
   RunKey run = 0;
   WorkerKey worker = 0;

@@ -1,8 +1,8 @@
 // URLs of a PostgreSQL store.
-#include "store/url.h"
 #include "store/postgres/options.h"
 
 #include "postgres/support.h"
+#include "store/url.h"
 
 namespace pawl::store::pg {
 namespace {

@@ -56,8 +56,9 @@ Result<void> Operations::run_inside(CommitTurn& turn) {
 }
 
 Result<void> Operations::call_inside(CommitTurn& turn) {
-  PAWL_TRY_ASSIGN(Result<void> done,
-                  transaction_.call([&](Database& database) { return turn.inside(database, turn); }));
+  PAWL_TRY_ASSIGN(Result<void> done, transaction_.call([&](Database& database) {
+    return turn.inside(database, turn);
+  }));
   if (done.has_value()) {
     done = check_sizes(turn, payload_bytes_max_);
   }
