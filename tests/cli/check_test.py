@@ -292,7 +292,7 @@ class CheckTest(unittest.TestCase):
         (self.root / "nothing").mkdir(exist_ok=True)
         for arguments, code, message in (
                 ([f"--store=sqlite:{self.root}/none.db"], 6, "there is no file"),
-                (["--store=x.db"], 2, "it has to begin with 'sqlite:'"),
+                (["--store=x.db"], 2, "the URL of a store begins with sqlite: or postgres://"),
                 ([f"{self.root}/none.json"], 4, "there is no file"),
                 ([f"{self.root}/nothing"], 4, "there are no *.json files"),
                 ([f"--store=sqlite:{self.database}", f"{self.root}/nothing"], 2, "--store, or files"),

@@ -277,7 +277,7 @@ class Bench(Directory):
             (["--steps", "99999999999999999999"], "a whole number from 1 to"),
             (["--concurrency", "1.5"], "a whole number from 1 to"),
             (["--runs", "10000000", "--steps", "10000000"], "that is too much"),
-            (["--store", "nonsense"], "it has to begin with 'sqlite:'"),
+            (["--store", "nonsense"], "the URL of a store begins with sqlite: or postgres://"),
             (["--store", "sqlite:"], "the path is empty"),
             (["--store", "sqlite:x.db?durability=maybe"], "durability is 'power' or 'process'"),
             (["--store", "sqlite:x.db?colour=red"], "unknown parameter 'colour'"),
@@ -536,7 +536,7 @@ class History(unittest.TestCase):
                                    (f"sqlite:{root}", "is a directory"),
                                    (f"sqlite:{root}/text.db/x.db", "there is no file"),
                                    (f"sqlite:{self.path}?namespace=typo", "has no namespace 'typo'"),
-                                   ("x.db", "it has to begin with 'sqlite:'")):
+                                   ("x.db", "the URL of a store begins with sqlite: or postgres://")):
                 with self.subTest(store):
                     code, out, err = self.history("x", store=store)
                     self.assertEqual((code, out), (2 if store == "x.db" else 6, ""))

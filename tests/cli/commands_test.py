@@ -753,7 +753,7 @@ class Stores(unittest.TestCase):
         self.assertEqual({path.name: path.read_bytes() for path in self.root.iterdir()}, before)
         code, _, err = run("list", "--store", "shop.db")
         self.assertEqual(code, USAGE)
-        self.assertIn("it has to begin with 'sqlite:'", err)
+        self.assertIn("the URL of a store begins with sqlite: or postgres://", err)
 
     def test_a_pipe_is_no_store(self):
         os.mkfifo(self.root / "pipe")

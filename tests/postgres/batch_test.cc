@@ -443,20 +443,34 @@ TEST_F(BatchTest, AChangedTableIsNoReasonToFail) {
   }
 }
 
-TEST_F(BatchTest, BadValuesAreRefusedWithTheServersReason) {
-  const struct {
-    const char* sql;
-    std::string_view value;
-  } cases[] = {
-      {"SELECT $1::text", std::string_view("a\0b", 3)},
-      {"SELECT $1::text", "\xff\xfe"},
-      {"SELECT $1::int4", "12345678"},
-  };
-  for (const auto& [sql, value] : cases) {
-    Batch batch(*connection_);
-    batch.add({"", sql}).text(value);
-    EXPECT_EQ(error_of(batch.run()).code, ErrorCode::kInvalidArgument) << sql;
+// The server takes no zero bytes, and nothing that is not UTF-8.
+TEST_F(BatchTest, TextsHoldAnyByte) {
+  const std::string all = [] {
+    std::string bytes;
+    for (int i = 0; i < 256; ++i) {
+      bytes += static_cast<char>(i);
+    }
+    return bytes;
+  }();
+  const std::string written = "\xf4\x8f\xbc\x80";  // What a zero byte is written as.
+  for (const std::string& value :
+       {std::string("a\0b", 3), std::string("\xff\xfe"), all, written, written.substr(1),
+        std::string("\xf4\x8f\xbb\xbf"), std::string("plain \xc3\xa4"), std::string()}) {
+    TextArray array;
+    array.add(value);
+    Batch batch(*connection_, Effect::kReads);
+    const Call& one = batch.add({"", "SELECT $1::text"}).text(value);
+    const Call& many = batch.add({"", "SELECT unnest($1::text[])"}).array(array);
+    EXPECT_OK(batch.run());
+    EXPECT_EQ(one.rows()[0].as_string(0), value);
+    EXPECT_EQ(many.rows()[0].as_string(0), value);
   }
+}
+
+TEST_F(BatchTest, BadValuesAreRefusedWithTheServersReason) {
+  Batch batch(*connection_);
+  batch.add({"", "SELECT $1::int4"}).text("12345678");
+  EXPECT_EQ(error_of(batch.run()).code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(*connection_->query_integer("SELECT 5"), 5);
   EXPECT_EQ(*connection_->query_integer("SELECT 5 WHERE false"), 0);
 }

@@ -87,10 +87,15 @@ void RunSet::begin(bool trusts) {
   children_.clear();
   changed_.clear();
   answers_.clear();
+  given_back_.clear();
   no_longer_known_.clear();
 }
 
 void RunSet::committed(const std::set<WorkerKey>& own) {
+  for (const auto& [answer, wake_ms] : given_back_) {
+    *answer.released = true;
+    *answer.wake_ms = wake_ms;
+  }
   for (const RunKey run : no_longer_known_) {
     known_.erase(run);
   }
@@ -487,8 +492,7 @@ void RunSet::read_released(const Rows& rows) {
   for (const Row row : rows) {
     const auto answer = answers_.find(row.as_integer(0));
     PAWL_CHECK(answer != answers_.end());
-    *answer->second.released = true;
-    *answer->second.wake_ms = row.as_moment(1);
+    given_back_.emplace_back(answer->second, row.as_moment(1));
   }
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -130,6 +131,8 @@ class RunSet : public Runs {
   std::uint64_t late_locks_ = 0;
   std::vector<RunKey> changed_;  // kNew, kChanged.
   std::unordered_map<RunKey, Answer> answers_;
+  // Told when it is committed: a transaction that is tried again begins with what was asked.
+  std::vector<std::pair<Answer, std::int64_t>> given_back_;
   std::vector<RunKey> spare_keys_;
   struct Known {
     StoredRun run;
