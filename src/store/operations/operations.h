@@ -68,6 +68,9 @@ class Operations {
   Result<void> take(std::vector<Claim>& claims, std::span<const RunKey> runs, WorkerKey worker,
                     std::int64_t now_ms);
   Result<std::optional<RunHead>> find_target(RunKey run, std::string_view run_id);
+  // Of what is done to an open run: sets `target` and `outcome`. None: there is nothing to do.
+  template <class T>
+  Result<std::optional<RunHead>> find_open_target(T& op);
   Result<bool> is_known(WorkerKey worker);
 
   // How a run ends.
@@ -151,5 +154,18 @@ class Operations {
   WorkerKey known_worker_ = 0;  // Seen in this transaction.
   bool concerns_others_ = false;
 };
+
+template <class T>
+Result<std::optional<RunHead>> Operations::find_open_target(T& op) {
+  op.target = 0;
+  PAWL_TRY_ASSIGN(std::optional<RunHead> head, find_target(op.run, op.run_id));
+  if (!head.has_value()) {
+    op.outcome = SendOutcome::kNoRun;
+    return head;
+  }
+  op.target = head->key;
+  op.outcome = is_closed(head->status) ? SendOutcome::kClosed : SendOutcome::kSent;
+  return op.outcome == SendOutcome::kSent ? head : std::nullopt;
+}
 
 }  // namespace pawl::store

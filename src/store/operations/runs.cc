@@ -159,37 +159,18 @@ Result<void> Operations::run(ClaimStuck& op) {
 }
 
 Result<void> Operations::run(Resume& op) {
-  op.target = 0;
-  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
-  if (!head.has_value()) {
-    op.outcome = SendOutcome::kNoRun;
-    return {};
-  }
-  op.target = head->key;
-  if (is_closed(head->status)) {
-    op.outcome = SendOutcome::kClosed;
-    return {};
-  }
-  op.outcome = SendOutcome::kSent;
-  if (head->owner != 0) {
-    return {};  // It runs.
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_open_target(op));
+  if (!head.has_value() || head->owner != 0) {
+    return {};  // It is over, or runs.
   }
   concern_others_than(0);
   return runs_.resume(head->key, op.now_ms);
 }
 
 Result<void> Operations::run(Terminate& op) {
-  op.target = 0;
   op.others = {};
-  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
-  if (!head.has_value()) {
-    op.outcome = SendOutcome::kNoRun;
-    return {};
-  }
-  op.target = head->key;
-  op.outcome = is_closed(head->status) ? SendOutcome::kClosed : SendOutcome::kSent;
-  return op.outcome == SendOutcome::kSent ? terminate(*head, op.payload, op.now_ms, op.others)
-                                          : Result<void>();
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_open_target(op));
+  return head.has_value() ? terminate(*head, op.payload, op.now_ms, op.others) : Result<void>();
 }
 
 Result<void> Operations::run(Heartbeat& op) {

@@ -35,11 +35,6 @@ bool can_be_claimed(const Run& run) {
          run.status != RunStatus::kBlocked;
 }
 
-// What an open run is when somebody works on it.
-inline RunStatus active_status(RunStatus goal) {
-  return goal == RunStatus::kRunning ? RunStatus::kRunning : RunStatus::kCompensating;
-}
-
 // What is needed of a run to send something to it.
 struct RunHead {
   RunKey key = 0;

@@ -32,19 +32,11 @@ Result<void> Operations::run(Pause& op) {
 }
 
 Result<void> Operations::run(Hurry& op) {
-  op.target = 0;
   op.attempts = 0;
-  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_target(op.run, op.run_id));
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, find_open_target(op));
   if (!head.has_value()) {
-    op.outcome = SendOutcome::kNoRun;
     return {};
   }
-  op.target = head->key;
-  if (is_closed(head->status)) {
-    op.outcome = SendOutcome::kClosed;
-    return {};
-  }
-  op.outcome = SendOutcome::kSent;
   PAWL_TRY_ASSIGN(op.attempts, tasks_.hurry(head->key, op.now_ms));
   if (head->owner == 0) {  // Whoever holds it knows what is due, and would not look again.
     PAWL_TRY_ASSIGN(const std::int64_t operations, inbox_.hurry(head->key, op.now_ms));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "store/checkpoint_codec.h"
+#include "store/operations/row_rules.h"
 #include "store/postgres/records.h"
 
 namespace pawl::store::pg {
@@ -45,13 +46,6 @@ constexpr std::array<Statement, 3> kRemoveAll = {{
     {"remove_forgotten", "DELETE FROM {schema}.pawl_forgotten WHERE ns = $1 AND run = $2"},
     {"remove_state", "DELETE FROM {schema}.pawl_kept_state WHERE ns = $1 AND run = $2"},
 }};
-
-// The end of a printed location without its brace, and what separates a coordinate: every location
-// below "{4, 2}" begins with "{4, 2, ".
-std::string below(std::string_view location) {
-  std::string prefix(location.substr(0, location.empty() ? 0 : location.size() - 1));
-  return prefix == "{" ? prefix : prefix + ", ";
-}
 
 }  // namespace
 
@@ -143,7 +137,7 @@ Result<void> LogSet::forget(RunKey run, std::span<const std::uint64_t> seqs, std
       .text(loop)
       .integer(iteration);
   const std::int64_t dropped = iteration - kKeptIterations;
-  const std::string prefix = below(loop);
+  const std::string prefix = prefix_below(loop);
   if (dropped > 0) {
     for (const auto& [statement, text] :
          {std::pair<Statement, std::string_view>(kTrimState, loop),

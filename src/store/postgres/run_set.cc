@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/operations/row_rules.h"
 
 #define PAWL_PG_SELECT_RUN "SELECT " PAWL_PG_RUN_COLUMNS("r.") " FROM {schema}.pawl_run AS r "
 
@@ -396,22 +397,10 @@ RunSet::Seen& RunSet::add_row(StoredRun run, std::string_view input, std::span<c
 
 Result<RunRow> RunSet::add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                            std::int64_t now_ms) {
-  StoredRun stored;
-  RunRow& row = stored.row;
-  PAWL_TRY_ASSIGN(row.key, next_key());
-  stored.chain = chain == 0 ? row.key : chain;
-  row.id = run.id;
-  row.number = number;
-  row.uuid = run.uuid;
-  row.kind = run.kind;
-  row.definition = run.definition;
-  row.created_ms = now_ms;
-  row.changed_ms = now_ms;
-  row.wake_ms = owner == 0 ? now_ms : kNever;
-  row.owner = owner;
-  row.epoch = owner == 0 ? 0 : 1;
+  StoredRun stored{new_row(run, number, owner, now_ms), chain};
+  PAWL_TRY_ASSIGN(stored.row.key, next_key());
+  stored.chain = chain == 0 ? stored.row.key : chain;
   if (run.parent.run != 0) {
-    row.parent = run.parent;
     children_.erase(run.parent.run);
     if (const auto parent = runs_.find(run.parent.run);
         parent != runs_.end() && parent->second.has_value()) {
@@ -455,13 +444,7 @@ Result<RunRow*> RunSet::change(RunKey run) {
 }
 
 Result<void> RunSet::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) {
-  const RunStatus status = active_status(row.goal);
-  row.changed_ms = row.status == status ? row.changed_ms : now_ms;
-  row.status = status;
-  row.owner = worker;
-  row.epoch += 1;
-  row.wake_ms = kNever;
-  row.waiting_for.clear();
+  mark_claimed(row, worker, now_ms);
   PAWL_TRY_ASSIGN(RunRow* const stored, change(row.key));
   *stored = row;
   return {};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/postgres/records.h"
 
 namespace pawl::store::pg {
 
@@ -42,10 +43,6 @@ struct Kind {
   bool once = false;  // At most one row of a run: a second one needs another statement.
 };
 
-#define PAWL_PG_ENTRY_FIELDS                                                              \
-  "seq, kind, time, version, location, id, name, child_kind, removed, step_key, source, " \
-  "checked, number, digest, extra, checkpoint, payload"
-
 constexpr std::array<Kind, kWriteKinds> kKinds = {{
     {{"insert_run",
       "INSERT INTO {schema}.pawl_run(ns, key, owner, epoch, status, goal, wake, number, chain, "
@@ -64,7 +61,7 @@ constexpr std::array<Kind, kWriteKinds> kKinds = {{
       "unnest($2::int8[], $3::text[], $4::text[], $5::int8[]) ON CONFLICT DO NOTHING"},
      "itti"},
     {{"append_entry",
-      "INSERT INTO {schema}.pawl_log(ns, run, " PAWL_PG_ENTRY_FIELDS
+      "INSERT INTO {schema}.pawl_log(ns, run, " PAWL_PG_ENTRY_COLUMNS
       ") SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], "
       "$6::int8[], "
       "$7::text[], $8::text[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::text[], "

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/moment.h"
+#include "store/operations/row_rules.h"
 #include "store/postgres/records.h"
 
 namespace pawl::store::pg {
@@ -53,11 +54,6 @@ constexpr Statement kFree{
     "free_tasks",
     "UPDATE {schema}.pawl_task SET owner = NULL, due = $3 WHERE ns = $1 AND owner = $2"};
 
-// The moment `span_ms` from now; kNever if there is no limit.
-std::int64_t after(std::int64_t now_ms, std::int64_t span_ms) {
-  return span_ms <= 0 ? kNever : add_ms(now_ms, span_ms);
-}
-
 }  // namespace
 
 void TaskSet::put(const Row& row) {
@@ -103,14 +99,13 @@ Result<void> TaskSet::add(RunKey run, const NewTask& task, std::int64_t now_ms) 
 }
 
 Result<void> TaskSet::add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms) {
-  const bool was_running = task.state == TaskState::kRunning;
-  const std::int64_t ready_due_ms = std::min(task.deadline_ms, after(now_ms, task.wait_ms));
+  const CarriedTask carried = carry_task(task, now_ms);
   session_.write(Write::kAddTaskAsIs, run)
       .integer(run)
-      .integer(static_cast<std::int64_t>(was_running ? TaskState::kReady : task.state))
+      .integer(static_cast<std::int64_t>(carried.state))
       .integer(task.priority)
       .integer(task.attempt)
-      .moment(was_running ? ready_due_ms : task.due_ms)
+      .moment(carried.due_ms)
       .moment(task.deadline_ms)
       .integer_or_null(task.wait_ms)
       .integer_or_null(task.attempt_ms)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/checkpoint_codec.h"
+#include "store/operations/row_rules.h"
 
 // Columns of an entry in the order in which they are bound and read.
 #define PAWL_ENTRY_COLUMNS                                                                \
@@ -39,13 +40,6 @@ enum Column : int {
   kCheckpoint,
   kPayload,
 };
-
-// The end of a printed location without its brace, and what separates a coordinate: every location
-// below "{4, 2}" begins with "{4, 2, ".
-std::string below(std::string_view location) {
-  std::string prefix(location.substr(0, location.empty() ? 0 : location.size() - 1));
-  return prefix == "{" ? prefix : prefix + ", ";
-}
 
 }  // namespace
 
@@ -169,7 +163,7 @@ Result<void> LogTable::trim(RunKey run, std::string_view loop, std::int64_t iter
   if (dropped <= 0) {
     return {};
   }
-  const std::string prefix = below(loop);
+  const std::string prefix = prefix_below(loop);
   PAWL_TRY(Query(trim_state_).integer(ns_).integer(run).text(loop).integer(dropped).run());
   PAWL_TRY(Query(trim_state_below_).integer(ns_).integer(run).text(prefix).integer(dropped).run());
   PAWL_TRY(Query(trim_).integer(ns_).integer(run).text(loop).integer(dropped).run());

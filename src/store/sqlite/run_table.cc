@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/operations/row_rules.h"
+
 #define PAWL_HEAD_COLUMNS \
   "key, status, owner, wake, chain, parent, parent_close, parent_command, paused"
 #define PAWL_BLOCKED_FROM                                                                         \
@@ -243,20 +245,7 @@ Result<std::optional<Lease>> RunTable::find_lease(RunKey run) {
 
 Result<RunRow> RunTable::add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                              std::int64_t now_ms) {
-  RunRow row;
-  row.id = run.id;
-  row.number = number;
-  row.uuid = run.uuid;
-  row.kind = run.kind;
-  row.definition = run.definition;
-  row.created_ms = now_ms;
-  row.changed_ms = now_ms;
-  row.wake_ms = owner == 0 ? now_ms : kNever;
-  row.owner = owner;
-  row.epoch = owner == 0 ? 0 : 1;
-  if (run.parent.run != 0) {
-    row.parent = run.parent;
-  }
+  RunRow row = new_row(run, number, owner, now_ms);
   {
     Query query(insert_);
     query.integer(ns_)
@@ -331,16 +320,10 @@ Result<void> RunTable::remove(RunKey run) {
 }
 
 Result<void> RunTable::claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) {
-  const RunStatus status = active_status(row.goal);
-  row.changed_ms = row.status == status ? row.changed_ms : now_ms;
-  row.status = status;
-  row.owner = worker;
-  row.epoch += 1;
-  row.wake_ms = kNever;
-  row.waiting_for.clear();
+  mark_claimed(row, worker, now_ms);
   leases_.erase(row.key);
   Query query(claim_);
-  query.integer(worker).integer(row.epoch).integer(static_cast<std::int64_t>(status));
+  query.integer(worker).integer(row.epoch).integer(static_cast<std::int64_t>(row.status));
   return query.integer(row.changed_ms).integer(row.key).run();
 }
 

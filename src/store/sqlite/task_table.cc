@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/moment.h"
+#include "store/operations/row_rules.h"
 
 #define PAWL_TASK_COLUMNS                                                                    \
   "t.key, t.run, r.id, t.state, t.priority, t.attempt, t.owner, t.due, t.deadline, "         \
@@ -78,11 +79,6 @@ Result<std::vector<TaskRow>> read_all(Query& query) {
     }
     rows.push_back(read_row(query));
   }
-}
-
-// The moment `span_ms` from now; kNever if there is no limit.
-std::int64_t after(std::int64_t now_ms, std::int64_t span_ms) {
-  return span_ms <= 0 ? kNever : add_ms(now_ms, span_ms);
 }
 
 }  // namespace
@@ -162,15 +158,14 @@ Result<void> TaskTable::add(RunKey run, const NewTask& task, std::int64_t now_ms
 }
 
 Result<void> TaskTable::add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms) {
-  const bool was_running = task.state == TaskState::kRunning;
-  const std::int64_t ready_due_ms = std::min(task.deadline_ms, after(now_ms, task.wait_ms));
+  const CarriedTask carried = carry_task(task, now_ms);
   Query query(insert_as_is_);
   query.integer(ns_)
       .integer(run)
-      .integer(static_cast<std::int64_t>(was_running ? TaskState::kReady : task.state))
+      .integer(static_cast<std::int64_t>(carried.state))
       .integer(task.priority)
       .integer(task.attempt)
-      .moment(was_running ? ready_due_ms : task.due_ms)
+      .moment(carried.due_ms)
       .moment(task.deadline_ms)
       .integer_or_null(task.wait_ms)
       .integer_or_null(task.attempt_ms)
@@ -242,8 +237,8 @@ Result<void> TaskTable::start_attempt(TaskRow& task, WorkerKey worker, std::int6
   task.owner = worker;
   task.attempt += 1;
   task.started_ms = now_ms;
-  task.due_ms = std::min(
-      {task.deadline_ms, after(now_ms, task.attempt_ms), after(now_ms, task.heartbeat_ms)});
+  task.due_ms = std::min({task.deadline_ms, moment_after(now_ms, task.attempt_ms),
+                          moment_after(now_ms, task.heartbeat_ms)});
   Query query(start_);
   query.integer(worker).integer(task.attempt).integer(now_ms).moment(task.due_ms);
   return query.integer(task.key).run();
