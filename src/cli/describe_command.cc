@@ -304,7 +304,7 @@ class Printer {
 };
 
 Result<int> run(Console& console, const RunName& name) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, name, Match::kPrefix));
   Described described;
   PAWL_TRY_ASSIGN(described.details, view::read_details(*store, row));

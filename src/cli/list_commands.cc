@@ -96,7 +96,7 @@ Result<int> list(Console& console, const Arguments& arguments) {
   if (!arguments.cursor.empty()) {
     PAWL_TRY_ASSIGN(after, read_cursor(arguments.cursor));
   }
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   ListPrinter printer(console);
   std::size_t count = 0;
   bool has_more = false;
@@ -117,7 +117,7 @@ Result<int> list(Console& console, const Arguments& arguments) {
 
 Result<int> count(Console& console, const FilterArguments& filter) {
   PAWL_TRY_ASSIGN(const view::RunQuery query, make_query(filter, console));
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const std::int64_t number, count_matching(console, *store, query));
   if (console.is_table()) {
     console.print(std::to_string(number) + "\n");

@@ -79,4 +79,13 @@ Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access ac
   return open_file(shared, std::move(sqlite), access);
 }
 
+Result<std::unique_ptr<store::Store>> open_store(Console& console, Access access) {
+  PAWL_TRY_ASSIGN(auto store, open_store(console.shared(), access));
+  PAWL_TRY_ASSIGN(const std::optional<std::int64_t> now_ms, store->read_clock());
+  if (now_ms) {
+    console.set_clock(*now_ms);
+  }
+  return store;
+}
+
 }  // namespace pawl::cli

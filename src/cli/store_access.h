@@ -22,5 +22,7 @@ enum class Access : std::uint8_t {
 std::string store_url(const Shared& shared);
 // Waits some seconds for a database that is locked, unless the URL says how long.
 Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access);
+// The same; from then on the console goes by the clock of the database.
+Result<std::unique_ptr<store::Store>> open_store(Console& console, Access access);
 
 }  // namespace pawl::cli

@@ -54,7 +54,7 @@ Table::Cell due_cell(std::int64_t due_ms, std::int64_t now_ms) {
 }
 
 Result<int> tasks(Console& console, const TaskArguments& arguments) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   const store::TaskFilter filter{arguments.queue, arguments.type, find_state(arguments.state)};
   const std::int64_t now_ms = console.now_ms();
   Table table({"run", "type", "queue", "state", "attempt", "since", "due", "last error"});
@@ -134,7 +134,7 @@ json::object worker_json(const store::WorkerRow& worker, std::int64_t now_ms) {
 }
 
 Result<int> workers(Console& console) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> rows, store->catalog().list_workers());
   const std::int64_t now_ms = console.now_ms();
   Table table({"name", "lease", "runs", "tasks", "kinds", "activities", "queues"});
@@ -217,7 +217,7 @@ json::object figures_json(const store::StoreFigures& figures, std::int64_t live)
 }
 
 Result<int> stats(Console& console) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   const std::int64_t now_ms = console.now_ms();
   PAWL_TRY_ASSIGN(const store::StoreFigures figures, store->catalog().read_figures(now_ms));
   PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> rows, store->catalog().list_workers());

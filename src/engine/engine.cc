@@ -10,6 +10,7 @@
 
 #include "base/run_uuid.h"
 #include "engine/engine_impl.h"
+#include "engine/store_clock.h"
 
 namespace pawl::engine {
 
@@ -20,8 +21,8 @@ constexpr std::int64_t kBackOffMaxMs = 5000;
 // Of runs that are waited for: about a third of what the store can do.
 constexpr std::size_t kLooksPerMs = 100;
 constexpr std::size_t kLooksAtOnce = 1000;
-// A year: longer than any process, and no sum with it can be too large.
-constexpr std::int64_t kLeaseMsMax = 365LL * 86'400'000;
+// A hundred years: longer than any process, and no sum with it can be too large.
+constexpr std::int64_t kLeaseMsMax = 36'500LL * 86'400'000;
 
 std::string default_worker_name() {
   std::array<char, 256> host{};
@@ -97,9 +98,14 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
   if (options.runs_at_once == 0) {
     return make_error(ErrorCode::kInvalidArgument, "runs_at_once must be at least 1");
   }
-  return std::unique_ptr<Engine>(new EngineImpl(std::move(options), std::move(store),
-                                                std::move(environment), std::move(definitions),
-                                                std::move(activities)));
+  PAWL_TRY_ASSIGN(const bool has_clock, follow_clock(*store, *environment));
+  auto engine =
+      std::make_unique<EngineImpl>(std::move(options), std::move(store), std::move(environment),
+                                   std::move(definitions), std::move(activities));
+  if (has_clock) {
+    engine->keep_to_clock();
+  }
+  return std::unique_ptr<Engine>(std::move(engine));
 }
 
 EngineImpl::EngineImpl(EngineOptions options, std::shared_ptr<store::Store> store,
@@ -155,15 +161,17 @@ store::WorkerInfo EngineImpl::worker_info(std::int64_t now_ms) const {
 }
 
 Result<void> EngineImpl::start() {
+  PAWL_TRY(follow_clock(*store_, *env_));
   const std::int64_t now_ms = env_->now_ms();
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
-  PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
+  PAWL_TRY_ASSIGN(const store::Sweep swept, store_->free_expired(worker_, now_ms));
   PAWL_TRY_ASSIGN(const store::News before, store_->read_news(worker_, store::kNever));
   store_->watch([this] { on_change(); });
-  post(Lane::kLoop, [this, now_ms, sweep_ms, next = before.next] {
+  post(Lane::kLoop, [this, now_ms, swept, next = before.next] {
     inbox_read_ = next;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
-    sweep_ms_ = sweep_ms;
+    beat_ms_ = now_ms + options_.lease_ms / 3;
+    sweep_ms_ = swept.next_ms;
     swept_ms_ = now_ms;
     started_ = true;
     claim_soon();
@@ -252,7 +260,8 @@ void EngineImpl::set_alarm() {
   if (stopping_) {
     return;
   }
-  std::int64_t next = std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_, retention_ms_});
+  std::int64_t next =
+      std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_, clock_ms_, retention_ms_});
   if (!deadlines_.empty()) {
     next = std::min(next, deadlines_.begin()->first);
   }
@@ -307,14 +316,15 @@ void EngineImpl::on_alarm() {
   if (sweep_ms_ <= now_ms) {
     sweep();
   }
+  if (clock_ms_ <= now_ms) {
+    look_at_clock();
+  }
   if (retention_ms_ <= now_ms) {
     begin_retention();
   }
   if (beat_ms_ <= now_ms) {
     beat_ms_ = store::kNever;
-    if (slots_.size() > parked_.size() || !running_tasks_.empty()) {
-      beat();
-    }
+    slots_.size() > parked_.size() || !running_tasks_.empty() ? beat() : rest();
   }
   set_alarm();
 }
@@ -368,29 +378,6 @@ void EngineImpl::look_for_changes() {
   });
 }
 
-// Before anything is claimed, and while anything is held.
-void EngineImpl::beat() {
-  const std::int64_t now_ms = env_->now_ms();
-  const std::int64_t again_ms = now_ms + options_.lease_ms / 3;
-  beat_ms_ = std::min(beat_ms_, again_ms);
-  if (lease_until_ms_ - now_ms > options_.lease_ms * 2 / 3) {
-    return;
-  }
-  beat_ms_ = again_ms;
-  lease_until_ms_ = now_ms + options_.lease_ms;
-  submit<store::Heartbeat>(store::Heartbeat{.worker = worker_, .expires_ms = lease_until_ms_},
-                           [this](const Result<void>& result, store::Heartbeat& done) {
-                             if (!result) {
-                               report(result.error(), "renewing the lease");
-                               lease_until_ms_ = 0;
-                               beat_ms_ = back_off();
-                             } else if (!done.known && done.worker == worker_) {
-                               declared_dead();
-                             }
-                             set_alarm();
-                           });
-}
-
 // Others have taken all that was held here: start afresh under a new number.
 void EngineImpl::declared_dead() {
   if (is_registering_ || stopping_) {
@@ -420,6 +407,9 @@ void EngineImpl::declared_dead() {
       }
       worker_ = *worker;
       lease_until_ms_ = info.expires_ms;
+      is_resting_ = false;
+      beat();
+      look_at_clock();
       sweep();
       claim_soon();
       claim_stuck();
@@ -432,17 +422,20 @@ void EngineImpl::sweep() {
   sweep_ms_ = store::kNever;
   swept_ms_ = env_->now_ms();
   post(Lane::kStore, [this, worker = worker_, now_ms = swept_ms_] {
-    const Result<std::int64_t> next = store_->free_expired(worker, now_ms);
-    post(Lane::kLoop, [this, next, now_ms] {
-      if (!next) {
-        report(next.error(), "looking for dead workers");
+    const Result<store::Sweep> swept = store_->free_expired(worker, now_ms);
+    post(Lane::kLoop, [this, swept, now_ms] {
+      if (!swept) {
+        report(swept.error(), "looking for dead workers");
         sweep_ms_ = back_off();
       } else {
         // Its expiry may have been put off by then; not more often than makes sense.
-        sweep_ms_ = *next == store::kNever ? store::kNever
-                                           : std::max(*next, now_ms + options_.lease_ms / 10);
-        claim_soon();
-        look_at_due_tasks();
+        sweep_ms_ = swept->next_ms == store::kNever
+                        ? store::kNever
+                        : std::max(swept->next_ms, now_ms + options_.lease_ms / 10);
+        if (swept->found_dead) {
+          claim_soon();
+          look_at_due_tasks();
+        }
       }
       set_alarm();
     });

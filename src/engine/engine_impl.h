@@ -39,6 +39,8 @@ class EngineImpl final : public Engine {
              std::shared_ptr<Environment> environment, std::vector<Definition> definitions,
              std::vector<ActivityType> activities);
   ~EngineImpl() override;
+  // From now on, that of the store is looked at now and then. Once, at the beginning.
+  void keep_to_clock();
 
   Result<void> start() override;
   void stop() override;
@@ -154,7 +156,6 @@ class EngineImpl final : public Engine {
   void on_alarm();
   void on_change();
   void look_for_changes();
-  void beat();
   void sweep();
   store::WorkerInfo worker_info(std::int64_t now_ms) const;
   bool is_known(std::string_view kind) const;
@@ -163,6 +164,12 @@ class EngineImpl final : public Engine {
   template <class Op, class Done>
   void submit(Op&& op, Done done);
   std::int64_t back_off();
+
+  // --- The lease (engine_lease.cc) ---
+  void beat();
+  void rest();
+  void extend_lease(std::int64_t until_ms, std::int64_t again_ms, bool begins_rest = false);
+  void look_at_clock();
 
   // --- Clients (engine.cc) ---
   void begin_run(store::StartRun& written);
@@ -273,6 +280,10 @@ class EngineImpl final : public Engine {
   store::WorkerKey worker_ = 0;
   std::int64_t beat_ms_ = store::kNever;  // Next heartbeat.
   std::int64_t lease_until_ms_ = 0;
+  bool is_resting_ = false;                // The lease is that of a worker that holds nothing.
+  bool has_given_back_ = false;            // Runs, since others were told to look.
+  bool has_clock_ = false;                 // The store has one.
+  std::int64_t clock_ms_ = store::kNever;  // Next look at the time of the database.
   std::int64_t sweep_ms_ = store::kNever;  // Next look for dead workers.
   std::int64_t swept_ms_ = 0;
   std::int64_t alarm_ms_ = store::kNever;

@@ -375,6 +375,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     } else if (commit.is_paused) {
       drop(key);
     } else {
+      has_given_back_ = true;
       next_wake_ms_ =
           std::min({next_wake_ms_, commit.wake_ms, slot->run->next_due_ms(commit.now_ms)});
       park(*slot);

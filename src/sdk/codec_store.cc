@@ -257,9 +257,10 @@ class CodecStore final : public store::Store {
   Result<void> remove_worker(store::WorkerKey worker, std::int64_t now_ms) override {
     return inner_->remove_worker(worker, now_ms);
   }
-  Result<std::int64_t> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
+  Result<store::Sweep> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
     return inner_->free_expired(self, now_ms);
   }
+  Result<std::optional<std::int64_t>> read_clock() override { return inner_->read_clock(); }
   Result<std::optional<store::RunRow>> find_run(RunKey run) override {
     return inner_->find_run(run);
   }

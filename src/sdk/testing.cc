@@ -58,6 +58,7 @@ class KitEnvironment final : public engine::Environment {
   explicit KitEnvironment(std::uint64_t seed) : sim_(seed) {}
 
   std::int64_t now_ms() override { return sim_.now_ms(); }
+  void set_clock(std::int64_t now_ms) override { sim_.set_clock(now_ms); }
   std::uint64_t random() override { return sim_.random(); }
   void post(engine::Lane lane, engine::Job job) override {
     if (!is_dead_) {

@@ -294,6 +294,9 @@ struct ChangeTask {
 struct Heartbeat {
   WorkerKey worker = 0;
   std::int64_t expires_ms = 0;
+  // It holds nothing from now on, and may be gone for long before that is noticed: others have to
+  // know when the runs wake that it has given back.
+  bool begins_rest = false;
 
   bool known = false;  // False: it was declared dead; it holds nothing any more.
 };
@@ -372,6 +375,11 @@ struct News {
   ArrivalKey next = 0;  // From where to go on.
 };
 
+struct Sweep {
+  bool found_dead = false;
+  std::int64_t next_ms = kNever;  // When the first of those that are left expires.
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -386,10 +394,13 @@ class Store {
   // Ends a worker in good order. What it still holds is free at once.
   virtual Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms) = 0;
   // Frees what workers hold that are dead or have not said in time that they live: their runs wake
-  // now; tasks they held count as timed out now. `self` is spared. Returns when to look again: when
-  // the first of the others expires, kNever if there is none. Those may have left runs that sleep:
-  // look at next_wake() and due_tasks(), too.
-  virtual Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) = 0;
+  // now; tasks they held count as timed out now. `self` is spared. They may have left runs that
+  // sleep: look at next_wake() and due_tasks() then.
+  virtual Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms) = 0;
+
+  // The time that counts for all who use the database: that of its server, ms since 1970. None:
+  // that of this machine.
+  virtual Result<std::optional<std::int64_t>> read_clock() = 0;
 
   // --- Reads: what is committed ---
   virtual Result<std::optional<RunRow>> find_run(RunKey run) = 0;

@@ -28,6 +28,7 @@ class FaultyStore final : public store::Store {
 
   std::function<void(store::ArrivalKey after)> before_read_inbox;
   std::size_t finds_by_id = 0;
+  std::function<std::optional<std::int64_t>()> clock_ms;  // The database's, if it is another one.
 
   Result<void> apply(std::span<store::Op> ops) override {
     if (before_apply) {
@@ -57,8 +58,11 @@ class FaultyStore final : public store::Store {
   Result<void> remove_worker(store::WorkerKey worker, std::int64_t now_ms) override {
     return inner_->remove_worker(worker, now_ms);
   }
-  Result<std::int64_t> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
+  Result<store::Sweep> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
     return inner_->free_expired(self, now_ms);
+  }
+  Result<std::optional<std::int64_t>> read_clock() override {
+    return clock_ms ? clock_ms() : inner_->read_clock();
   }
   Result<std::optional<store::RunRow>> find_run(store::RunKey run) override {
     return inner_->find_run(run);

@@ -269,7 +269,7 @@ TEST(SqliteFile, IsTheSameByALink) {
   const std::unique_ptr<Store> link = value(open_sqlite(at(dir.file("link.db"))));
   EXPECT_FALSE(std::filesystem::exists(dir.file("link.db-workers")));
   const WorkerKey worker = value(real->add_worker({"worker", kNever, 0}));
-  EXPECT_EQ(value(link->free_expired(0, 5)), kNever);
+  EXPECT_EQ(value(link->free_expired(0, 5)).next_ms, kNever);
   EXPECT_TRUE(apply(*real, Heartbeat{.worker = worker, .expires_ms = kNever}).known);
 }
 

@@ -1984,12 +1984,12 @@ TEST_P(StoreTest, AWorkerThatSaysNothingExpires) {
   op.limit = 1;
   op.now_ms = 1;
   ASSERT_EQ(apply(store_, op).taken.size(), 1U);
-  EXPECT_EQ(value(store_.free_expired(worker_, 4999)), 5000);
+  EXPECT_EQ(value(store_.free_expired(worker_, 4999)).next_ms, 5000);
   EXPECT_EQ(row(run.key).owner, silent);
   EXPECT_TRUE(apply(store_, Heartbeat{.worker = silent, .expires_ms = 7000}).known);
-  EXPECT_EQ(value(store_.free_expired(worker_, 6000)), 7000);
+  EXPECT_EQ(value(store_.free_expired(worker_, 6000)).next_ms, 7000);
   EXPECT_EQ(row(run.key).owner, silent);
-  EXPECT_EQ(value(store_.free_expired(worker_, 7000)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 7000)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, 0);
   EXPECT_EQ(row(run.key).wake_ms, 7000);
   EXPECT_FALSE(apply(store_, Heartbeat{.worker = silent, .expires_ms = 9000}).known);
@@ -2004,7 +2004,7 @@ TEST_P(StoreTest, AWorkerThatSaysNothingExpires) {
 TEST_P(StoreTest, AWorkerDoesNotFreeItself) {
   const WorkerKey late = add_worker(store_, 5000);
   const RunRow run = start("order-1", late).row;
-  EXPECT_EQ(value(store_.free_expired(late, 6000)), kNever);
+  EXPECT_EQ(value(store_.free_expired(late, 6000)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, late);
 }
 
@@ -2013,8 +2013,8 @@ TEST_P(StoreTest, WorkersOfOneStoreLiveTogether) {
   const RunRow run = start("order-1", second).row;
   const std::unique_ptr<Store> other = open();
   const WorkerKey third = add_worker(*other);
-  EXPECT_EQ(value(store_.free_expired(worker_, 1)), kNever);
-  EXPECT_EQ(value(other->free_expired(third, 1)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 1)).next_ms, kNever);
+  EXPECT_EQ(value(other->free_expired(third, 1)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, second);
   EXPECT_TRUE(apply(store_, Heartbeat{.worker = third, .expires_ms = kNever}).known);
 }
@@ -2028,7 +2028,7 @@ TEST_P(StoreTest, TheWorkersOfAClosedStoreAreDead) {
   const RunRow run = apply(*other, op).row;
   EXPECT_EQ(run.owner, gone);
   other.reset();
-  EXPECT_EQ(value(store_.free_expired(worker_, 2000)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 2000)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, 0);
   EXPECT_EQ(row(run.key).wake_ms, 2000);
 }
@@ -2100,11 +2100,11 @@ TEST_P(StoreTest, AKilledProcessLosesWhatItHeld) {
   const std::unique_ptr<Store> store = open();
   const WorkerKey self = add_worker(*store);
   const auto owner = [&] { return value(store->find_run("order-1", std::nullopt))->owner; };
-  EXPECT_EQ(value(store->free_expired(self, 100)), expires_ms);
+  EXPECT_EQ(value(store->free_expired(self, 100)).next_ms, expires_ms);
   EXPECT_NE(owner(), 0);
   ::kill(pid, SIGKILL);
   wait_for(pid);
-  EXPECT_EQ(value(store->free_expired(self, 200)), kNever);
+  EXPECT_EQ(value(store->free_expired(self, 200)).next_ms, kNever);
   EXPECT_EQ(owner(), 0);
   ClaimDue op;
   op.kinds = {"order"};
@@ -2223,7 +2223,7 @@ TEST_P(StoreTest, NamespacesDoNotSeeOneAnother) {
   EXPECT_EQ(terminate(run.key).outcome, SendOutcome::kNoRun);
   EXPECT_EQ(start("order-1").outcome, StartOutcome::kStarted);
   EXPECT_FALSE(apply(store_, Heartbeat{.worker = theirs, .expires_ms = 5}).known);
-  EXPECT_EQ(value(store_.free_expired(worker_, 99'999)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 99'999)).next_ms, kNever);
   EXPECT_TRUE(apply(*shop, Heartbeat{.worker = theirs, .expires_ms = kNever}).known);
 }
 

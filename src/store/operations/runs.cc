@@ -175,6 +175,7 @@ Result<void> Operations::run(Terminate& op) {
 
 Result<void> Operations::run(Heartbeat& op) {
   PAWL_TRY_ASSIGN(op.known, workers_.extend(op.worker, op.expires_ms));
+  concerns_others_ = concerns_others_ || op.begins_rest;
   return {};
 }
 

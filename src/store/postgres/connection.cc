@@ -39,11 +39,12 @@ constexpr Default kDefaults[] = {
 };
 
 // How statements that are prepared are planned: once, and often while the tables are still small.
-// Reading a whole table would be the best way then, and the worst one later. Without a pooler only:
-// one may refuse it, and shares connections with others.
+// Reading a whole table would be the best way then, and the worst one later. And the isolation of
+// transactions without BEGIN. Without a pooler only: one may refuse it, and shares connections with
+// others.
 constexpr std::string_view kPlanning =
     "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c "
-    "jit=off";
+    "jit=off -c default_transaction_isolation=read\\ committed";
 
 constexpr std::int64_t kAskAgainMs = 2'000;  // For connect() to find out why it was refused.
 constexpr int kStatementLossesMax = 3;

@@ -74,9 +74,18 @@ class PostgresStore : public Store {
     const std::scoped_lock lock(write_mutex_);
     return writer_.remove_worker(worker, now_ms);
   }
-  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
+  // Mostly nobody is dead: that is seen without a transaction.
+  Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms) override {
+    PAWL_TRY_ASSIGN(const std::int64_t first, reader_.first_expiry(self));
+    if (first > now_ms) {
+      return Sweep{false, first};
+    }
     const std::scoped_lock lock(write_mutex_);
     return writer_.free_expired(self, now_ms);
+  }
+  Result<std::optional<std::int64_t>> read_clock() override {
+    PAWL_TRY_ASSIGN(const std::int64_t now_ms, reader_.read_clock());
+    return std::optional(now_ms);
   }
 
   Result<std::optional<RunRow>> find_run(RunKey run) override { return reader_.find_run(run); }

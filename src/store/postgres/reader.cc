@@ -73,6 +73,12 @@ constexpr Statement kNextDue{
     "next_due_task",
     "SELECT due FROM {schema}.pawl_task WHERE ns = $1 AND due > $2 AND due IS NOT NULL ORDER BY "
     "due LIMIT 1"};
+constexpr Statement kFirstExpiry{
+    "first_expiry", "SELECT min(expires) FROM {schema}.pawl_worker WHERE ns = $1 AND key <> $2"};
+constexpr Statement kReadClock{
+    "read_clock",
+    "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 WHERE $1::int8 "
+    "IS NOT NULL"};
 constexpr Statement kBeginSnapshot{"begin_snapshot",
                                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 
@@ -330,6 +336,28 @@ Result<std::vector<TaskRow>> Reader::due_tasks(std::int64_t now_ms, std::size_t 
     *next_due = next;
   }
   return tasks;
+}
+
+Result<std::int64_t> Reader::first_expiry(WorkerKey but) {
+  std::int64_t first = kNever;
+  PAWL_TRY(ask(
+      kFirstExpiry, [&](Call& call) { call.integer(but); },
+      [&](const Row& row) -> Result<void> {
+        first = row.as_moment(0);
+        return {};
+      }));
+  return first;
+}
+
+Result<std::int64_t> Reader::read_clock() {
+  std::int64_t now_ms = 0;
+  PAWL_TRY(ask(
+      kReadClock, [](Call&) {},
+      [&](const Row& row) -> Result<void> {
+        now_ms = row.as_integer(0);
+        return {};
+      }));
+  return now_ms;
 }
 
 }  // namespace pawl::store::pg

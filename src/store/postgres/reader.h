@@ -45,6 +45,9 @@ class Reader {
   Result<std::int64_t> next_wake(std::span<const std::string> kinds);
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due);
+  // When the first worker but this one expires; kNever: there is none.
+  Result<std::int64_t> first_expiry(WorkerKey but);
+  Result<std::int64_t> read_clock();
 
  private:
   using Bind = std::function<void(Call&)>;

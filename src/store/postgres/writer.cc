@@ -104,23 +104,25 @@ Result<void> Writer::remove_worker(WorkerKey worker, std::int64_t now_ms) {
   return {};
 }
 
-Result<std::int64_t> Writer::free_expired(WorkerKey self, std::int64_t now_ms) {
-  std::int64_t next_look = kNever;
+Result<Sweep> Writer::free_expired(WorkerKey self, std::int64_t now_ms) {
+  Sweep sweep;
   const auto is_dead = [&](const WorkerLease& worker) {
-    return worker.key != self && worker.expires_ms <= now_ms;
+    const bool dead = worker.key != self && worker.expires_ms <= now_ms;
+    sweep.found_dead = sweep.found_dead || dead;
+    return dead;
   };
   PAWL_TRY(transact([&]() -> Result<void> {
-    next_look = kNever;
+    sweep = {};
     PAWL_TRY(operations_.remove_workers(is_dead, now_ms));
     PAWL_TRY_ASSIGN(const std::vector<WorkerLease> left, workers_.read());
     for (const WorkerLease& worker : left) {
       if (worker.key != self) {
-        next_look = std::min(next_look, worker.expires_ms);
+        sweep.next_ms = std::min(sweep.next_ms, worker.expires_ms);
       }
     }
     return {};
   }));
-  return next_look;
+  return sweep;
 }
 
 // Deleting nothing costs no round trip.

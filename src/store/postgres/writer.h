@@ -34,7 +34,7 @@ class Writer : private Transaction {
   Result<WorkerKey> add_worker(const WorkerInfo& info);
   Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms);
   // As Store::free_expired().
-  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms);
+  Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms);
 
  private:
   Result<void> transact(const std::function<Result<void>()>& what_to_do,

@@ -32,7 +32,7 @@ class ReadOnlyStore : public ReadingStore {
   Result<void> remove_worker(WorkerKey /*worker*/, std::int64_t /*now_ms*/) override {
     return refused();
   }
-  Result<std::int64_t> free_expired(WorkerKey /*self*/, std::int64_t /*now_ms*/) override {
+  Result<Sweep> free_expired(WorkerKey /*self*/, std::int64_t /*now_ms*/) override {
     return refused();
   }
   // Who only looks has nothing to do with what others tell each other, and is interested in all

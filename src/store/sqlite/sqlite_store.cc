@@ -80,25 +80,26 @@ class SqliteStore : public ReadingStore {
     });
   }
 
-  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
-    std::int64_t next_look = kNever;
+  Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms) override {
+    Sweep sweep;
     PAWL_TRY(write([&]() -> Result<void> {
       const auto is_dead = [&](const WorkerLease& worker) {
         return worker.key != self && (worker.expires_ms <= now_ms || is_lock_gone(worker));
       };
       PAWL_TRY_ASSIGN(std::vector<WorkerLease> workers, writer_.read_workers());
       if (std::any_of(workers.begin(), workers.end(), is_dead)) {
+        sweep.found_dead = true;
         PAWL_TRY(writer_.remove_workers(is_dead, now_ms));
         PAWL_TRY_ASSIGN(workers, writer_.read_workers());
       }
       for (const WorkerLease& worker : workers) {
         if (worker.key != self) {
-          next_look = std::min(next_look, worker.expires_ms);
+          sweep.next_ms = std::min(sweep.next_ms, worker.expires_ms);
         }
       }
       return {};
     }));
-    return next_look;
+    return sweep;
   }
 
   void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
