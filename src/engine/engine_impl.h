@@ -149,6 +149,8 @@ class EngineImpl final : public Engine {
   void hand_over(Lane lane, F job);
   void run_job_done();
   void declared_dead();
+  void outcome_unknown();
+  void register_anew(bool gives_back);
   void finish_stopping();
   void set_alarm();
   void on_alarm();
@@ -371,6 +373,10 @@ void EngineImpl::submit(Op&& op, Done done) {
     store_delay_ms_ = result ? 0 : store_delay_ms_;
     if (!result && result.error().code == ErrorCode::kStoreUnusable) {
       check_waiters(/*held_too=*/true);
+    }
+    if (!result && result.error().code == ErrorCode::kUnknownOutcome &&
+        !std::is_same_v<Op, store::Heartbeat>) {
+      outcome_unknown();
     }
     done(std::move(result), std::get<Op>(written));
     run_job_done();

@@ -307,8 +307,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   }
   if (!result) {
     if (result.error().code == ErrorCode::kUnknownOutcome) {
-      slot->knows_inbox = false;  // The turn may have put something.
-      read_again(*slot);
+      drop(key);  // The engine stops, and leaves it to others to find out.
       return;
     }
     report(result.error(), "writing a turn of run '" + slot->run->row().id + "'");

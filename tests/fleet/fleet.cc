@@ -15,6 +15,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -113,11 +114,11 @@ class Book {
     if (what == "lost") {
       problems_.push_back(id + " was acknowledged and is not there");
     } else if (rest != expected.outcome) {
+      wrong_.insert(number);
       problems_.push_back(id + " ended with '" + rest + "' instead of '" + expected.outcome + "'");
     }
     last_answer_ = Clock::now();
     open_.erase(number);
-    ++answers_;
     if (is_closing_) {
       return std::nullopt;
     }
@@ -153,6 +154,10 @@ class Book {
     const std::lock_guard lock(mutex_);
     return problems_;
   }
+  std::set<std::size_t> wrong() {
+    const std::lock_guard lock(mutex_);
+    return wrong_;
+  }
   std::size_t steps() const { return steps_; }
   std::map<std::string, Expected> expected() {
     const std::lock_guard lock(mutex_);
@@ -170,7 +175,7 @@ class Book {
   std::size_t next_ = 0;
   std::set<std::size_t> open_;
   std::set<std::size_t> acknowledged_;
-  std::size_t answers_ = 0;
+  std::set<std::size_t> wrong_;
   std::size_t steps_ = 0;
   bool is_closing_ = false;
   Clock::time_point last_answer_ = Clock::now();
@@ -278,6 +283,9 @@ class Fleet {
       problems_.insert(problems_.end(), more.begin(), more.end());
     }
     if (!problems_.empty()) {
+      for (const std::size_t number : book_.wrong()) {
+        keep_history(number);
+      }
       std::string text;
       constexpr std::size_t kShown = 20;
       for (std::size_t i = 0; i < std::min(kShown, problems_.size()); ++i) {
@@ -485,6 +493,21 @@ class Fleet {
            servers_.primary().query(
                "SELECT string_agg(format('  task of run %s state %s owner %s attempt %s', run, "
                "state, owner, attempt), chr(10)) FROM pawl.pawl_task");
+  }
+
+  // For people, beside what the processes said.
+  void keep_history(std::size_t number) {
+    const std::string id = run_id(number);
+    std::ofstream(directory_ + "/" + id)
+        << program_of(settings_.seed, number).dump(1) << "\n"
+        << servers_.primary().query(
+               "SELECT string_agg(format('%s #%s: %s kind %s %s %s %s %s', r.id, r.number, l.seq, "
+               "l.kind, l.location, l.name, l.id, encode(l.payload, 'escape')), chr(10) ORDER BY "
+               "r.key, l.seq) FROM pawl.pawl_run AS r JOIN (SELECT run, seq, kind, location, name, "
+               "id, payload FROM pawl.pawl_log UNION ALL SELECT run, seq, kind, location, name, "
+               "id, payload FROM pawl.pawl_forgotten) AS l ON l.run = r.key WHERE r.id = '" +
+               id + "' OR r.id LIKE '" + id + "/%'")
+        << "\n";
   }
 
   // Workers under their numbers: one that has lost its lease goes on under a new one.
