@@ -55,12 +55,6 @@ Error to_error(store::SendOutcome outcome, const std::string& id, const std::str
   return make_error(ErrorCode::kInvalidState, "unexpected outcome");
 }
 
-// Errors of the store that are worth another try.
-bool may_go_away(ErrorCode code) {
-  return code == ErrorCode::kStoreBusy || code == ErrorCode::kStoreFull ||
-         code == ErrorCode::kStoreIo || code == ErrorCode::kUnknownOutcome;
-}
-
 Error stopped() { return make_error(ErrorCode::kClosed, "the engine has been stopped"); }
 
 }  // namespace

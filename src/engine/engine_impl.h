@@ -33,6 +33,12 @@ inline constexpr std::string_view kDamagedLog = "the stored log is damaged: ";
 // Runs taken by one claim.
 inline constexpr std::size_t kClaimLimit = 1000;
 
+// Errors of the store that are worth another try.
+inline bool may_go_away(ErrorCode code) {
+  return code == ErrorCode::kStoreBusy || code == ErrorCode::kStoreFull ||
+         code == ErrorCode::kStoreIo || code == ErrorCode::kUnknownOutcome;
+}
+
 class EngineImpl final : public Engine {
  public:
   EngineImpl(EngineOptions options, std::shared_ptr<store::Store> store,

@@ -730,7 +730,8 @@ void EngineImpl::transaction_failed(Slot& slot, const std::string& id, const Err
                                     ActivityOutcome outcome, bool is_repeated) {
   Operation& operation = *slot.run->find_operation(id);
   const std::int64_t now_ms = env_->now_ms();
-  if (!outcome.ok) {
+  // If the batch has failed, that may be why the body did: it says nothing about it.
+  if (!outcome.ok && !may_go_away(error.code)) {
     slot.phase = Phase::kIdle;
     slot.run->finish_attempt(operation, std::move(outcome), now_ms, env_->random());
     process(slot);
