@@ -2,11 +2,10 @@
 // with a known answer run. In the end every run that was acknowledged has its answer, and nothing
 // was recorded twice.
 //
-//   fleet MEMBER SKEW_LIBRARY [--seed N] [--seconds N] [--workers N] [--window N] [--lease-ms N]
-//         [--skew-s N] [--faults kill,stop,cut,restart,failover]
+//   fleet [--seed N] [--seconds N] [--workers N] [--window N] [--lease-ms N] [--skew-s N]
+//         [--faults kill,stop,cut,restart,failover]
 //
-// MEMBER is fleet_member; SKEW_LIBRARY is put before libc to set clocks wrong. A seed repeats the
-// programs and the accidents, but not the moment that they come at.
+// A seed repeats the programs and the accidents, but not the moments that they come at.
 #include <signal.h>
 #include <stdlib.h>
 
@@ -49,6 +48,8 @@ using testing::PostgresServer;
 using Clock = std::chrono::steady_clock;
 
 constexpr seconds kPatience(90);  // For the next answer, when nothing happens to anybody any more.
+constexpr seconds kLongestRun(300);
+constexpr seconds kTell(60);
 constexpr int kEndPatienceS = 30;
 constexpr milliseconds kLook(5);
 constexpr milliseconds kCount(300);
@@ -61,16 +62,19 @@ const std::map<std::string, Fault> kFaults = {{"kill", Fault::kKill},
                                               {"failover", Fault::kFailover}};
 
 struct Settings {
-  std::string member;
-  std::string skew_library;
   std::uint64_t seed = 0;
   int seconds = 10;
   int workers = 4;
   std::size_t window = 24;  // Runs at once.
   int lease_ms = 1500;
-  int skew_s = 0;  // Of each second worker, forth and back.
+  int skew_s = 0;  // How far clocks are apart from the right time, forth and back.
   std::vector<Fault> faults;
 };
+
+// Lies beside this program: fleet_member, and what sets clocks wrong.
+std::string sibling(const std::string& name) {
+  return std::filesystem::read_symlink("/proc/self/exe").replace_filename(name).string();
+}
 
 struct Failed : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -86,9 +90,9 @@ class Book {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> lines;
     while (open_.size() < window_ && !is_closing_) {
-      open_.insert(next_++);
+      open_[next_++] = Clock::now();
     }
-    for (const std::size_t number : open_) {
+    for (const auto& [number, since] : open_) {
       lines.push_back((acknowledged_.contains(number) ? "resume " : "start ") +
                       std::to_string(number));
     }
@@ -122,7 +126,7 @@ class Book {
     if (is_closing_) {
       return std::nullopt;
     }
-    open_.insert(next_);
+    open_[next_] = Clock::now();
     return "start " + std::to_string(next_++);
   }
 
@@ -134,7 +138,9 @@ class Book {
   // All that were acknowledged, once more.
   void reopen() {
     const std::lock_guard lock(mutex_);
-    open_ = acknowledged_;
+    for (const std::size_t number : acknowledged_) {
+      open_[number] = Clock::now();
+    }
     last_answer_ = Clock::now();
   }
 
@@ -145,6 +151,20 @@ class Book {
   std::size_t open() {
     const std::lock_guard lock(mutex_);
     return open_.size();
+  }
+  std::size_t acknowledged() {
+    const std::lock_guard lock(mutex_);
+    return acknowledged_.size();
+  }
+  // Has been open for so long that something must be wrong.
+  std::optional<std::string> overdue() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, since] : open_) {
+      if (Clock::now() > since + kLongestRun) {
+        return run_id(number);
+      }
+    }
+    return std::nullopt;
   }
   Clock::time_point last_answer() {
     const std::lock_guard lock(mutex_);
@@ -173,7 +193,7 @@ class Book {
   const std::size_t window_;
   std::mutex mutex_;
   std::size_t next_ = 0;
-  std::set<std::size_t> open_;
+  std::map<std::size_t, Clock::time_point> open_;  // Since when.
   std::set<std::size_t> acknowledged_;
   std::set<std::size_t> wrong_;
   std::size_t steps_ = 0;
@@ -332,18 +352,18 @@ class Fleet {
     Process::Options options;
     options.errors = directory_ + "/" + member.name;
     if (member.skew_s != 0) {
-      options.environment = {{"LD_PRELOAD", settings_.skew_library},
+      options.environment = {{"LD_PRELOAD", sibling("libfleet_skew.so")},
                              {"PAWL_SKEW_S", std::to_string(member.skew_s)}};
     }
     if (&member != &feeder()) {
-      options.command = {settings_.member, "work", url_of(member), notes(),
+      options.command = {sibling("fleet_member"), "work", url_of(member), notes(),
                          std::to_string(settings_.lease_ms)};
       options.on_line = [](const std::string&) {};
       ++workers_started_;
       member.process = std::make_unique<Process>(options);
       return;
     }
-    options.command = {settings_.member, "feed", url_of(member), notes(),
+    options.command = {sibling("fleet_member"), "feed", url_of(member), notes(),
                        std::to_string(settings_.seed)};
     // The process is there before it says anything: it is told first.
     options.on_line = [this, &member](const std::string& line) {
@@ -365,6 +385,7 @@ class Fleet {
     while (Clock::now() < until) {
       look_after_members();
       count_workers();
+      tell_progress();
       if (Clock::now() >= next) {
         if (bag.empty()) {
           bag = settings_.faults;
@@ -376,6 +397,21 @@ class Fleet {
         next = Clock::now() + pause(50, 700);
       }
       std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  void tell_progress() {
+    if (Clock::now() < next_tell_) {
+      return;
+    }
+    next_tell_ = Clock::now() + kTell;
+    int accidents = 0;
+    for (const auto& [what, times] : counts_) {
+      accidents += times;
+    }
+    std::cout << book_.acknowledged() << " runs, " << accidents << " accidents" << std::endl;
+    if (const std::optional<std::string> id = book_.overdue()) {
+      throw Failed(*id + " does not come to its end:\n" + open_runs());
     }
   }
 
@@ -548,6 +584,7 @@ class Fleet {
   std::map<std::string, int> counts_;
   int workers_started_ = 0;
   std::set<std::string> workers_seen_;
+  Clock::time_point next_tell_ = Clock::now() + kTell;
   Clock::time_point next_count_ = Clock::now() + seconds(3);
   std::vector<std::string> problems_;
 };
@@ -563,23 +600,21 @@ std::string faults_text(const Settings& settings) {
 }
 
 std::string command_of(const Settings& settings) {
-  return "build/bin/fleet " + settings.member + " " + settings.skew_library + " --seed " +
-         std::to_string(settings.seed) + " --seconds " + std::to_string(settings.seconds) +
-         " --workers " + std::to_string(settings.workers) + " --window " +
-         std::to_string(settings.window) + " --lease-ms " + std::to_string(settings.lease_ms) +
-         " --skew-s " + std::to_string(settings.skew_s) + " --faults " + faults_text(settings);
+  return "build/bin/fleet --seed " + std::to_string(settings.seed) + " --seconds " +
+         std::to_string(settings.seconds) + " --workers " + std::to_string(settings.workers) +
+         " --window " + std::to_string(settings.window) + " --lease-ms " +
+         std::to_string(settings.lease_ms) + " --skew-s " + std::to_string(settings.skew_s) +
+         " --faults " + faults_text(settings);
 }
 
 Settings parse(const std::vector<std::string>& args) {
   Settings settings;
   settings.seed = std::random_device()();
   std::string faults = "kill,stop,cut,restart,failover";
-  if (args.size() < 2 || args.size() % 2 != 0) {
-    throw std::invalid_argument("fleet MEMBER SKEW_LIBRARY [--option value]...");
+  if (args.size() % 2 != 0) {
+    throw std::invalid_argument("each option has a value");
   }
-  settings.member = args[0];
-  settings.skew_library = args[1];
-  for (std::size_t i = 2; i < args.size(); i += 2) {
+  for (std::size_t i = 0; i < args.size(); i += 2) {
     const std::string& name = args[i];
     const std::string& value = args[i + 1];
     if (name == "--seed") {

@@ -93,14 +93,48 @@ class Feeder {
   void attend(std::size_t number, bool is_new) {
     const std::string id = run_id(number);
     const nlohmann::json program = program_of(seed_, number);
+    std::vector<Deed> deeds = expect(program, id).deeds;
     if (is_new) {
-      again([&] { engine_->start<Number>(kProgramKind, id, first_input(program)); });
+      start(id, first_input(program), number % 2 == 0 ? deeds : std::vector<Deed>());
       say("started " + std::to_string(number));
     }
-    do_deeds(id, expect(program, id).deeds);
+    if (number % 5 == 0) {
+      meddle(id);
+    }
+    do_deeds(id, std::move(deeds));
     const std::optional<std::string> outcome = outcome_of(id);
     say(outcome ? "answer " + std::to_string(number) + " " + *outcome
                 : "lost " + std::to_string(number));
+  }
+
+  // With the first of `deeds`, if that can be done with it. It may be done again.
+  void start(const std::string& id, const nlohmann::json& input, const std::vector<Deed>& deeds) {
+    const bool has_signal =
+        !deeds.empty() && deeds[0].kind == Deed::Kind::kSignal && deeds[0].run == id;
+    again([&] {
+      if (has_signal) {
+        engine_->signal_with_start<Number>(kProgramKind, id, input, deeds[0].name, deeds[0].value,
+                                           {}, event_of(deeds[0]));
+      } else {
+        engine_->start<Number>(kProgramKind, id, input);
+      }
+    });
+  }
+
+  // What people do, and what changes nothing in the end.
+  void meddle(const std::string& id) {
+    try {
+      again([&] { engine_->get(id).pause(); });
+      again([&] { engine_->get(id).retry_now(); });
+      std::this_thread::sleep_for(kPause);
+      again([&] { engine_->get(id).unpause(); });
+    } catch (const NotFound&) {
+    } catch (const Closed&) {
+    }
+  }
+
+  static Event event_of(const Deed& deed) {
+    return {.id = deed.name + "=" + std::to_string(deed.value)};
   }
 
   // Until the store does it.
@@ -141,8 +175,7 @@ class Feeder {
     try {
       switch (deed.kind) {
         case Deed::Kind::kSignal:
-          engine_->get(deed.run).signal(deed.name, deed.value,
-                                        {.id = deed.name + "=" + std::to_string(deed.value)});
+          engine_->get(deed.run).signal(deed.name, deed.value, event_of(deed));
           break;
         case Deed::Kind::kResolve:
           engine_->resolve(deed.run, deed.name, deed.value);
