@@ -1,6 +1,10 @@
 // Connections that are lost: what is known then of what was sent.
+#include <set>
+
 #include "postgres/proxy.h"
 #include "postgres/support.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/writer.h"
 
 namespace pawl::store::pg {
 namespace {
@@ -163,6 +167,45 @@ TEST(Restart, IsNoticedBeforeAnythingIsSent) {
   EXPECT_EQ(connection->counters().connects, 3U);
   EXPECT_OK(connection->ensure());
   EXPECT_EQ(connection->counters().connects, 3U);
+}
+
+// The numbers of runs that a store had drawn were given to others after a crash of the server, and
+// both used them.
+TEST(Crash, NumbersThatWereDrawnBeforeItAreNotUsed) {
+  // What is not committed stays in memory.
+  PostgresServer server({.tcp = true, .hba = {}, .settings = {{"wal_writer_delay", "10s"}}});
+  EXPECT_OK(open_postgres(options_of(server.url())));  // Makes the tables.
+  CuttingProxy proxy(server.port());
+  const std::unique_ptr<Connection> cut =
+      connect("postgresql://postgres@127.0.0.1:" + std::to_string(proxy.port()) +
+              "/postgres?sslmode=disable&gssencmode=disable");
+  const std::unique_ptr<Connection> direct = connect(server.url());
+  const std::int64_t ns = std::stoll(server.query("SELECT key FROM pawl.pawl_namespace"));
+  Writer writer(*cut, ns, "channel", "one");
+  Writer other(*direct, ns, "channel", "other");
+  // Returns its number; 0: it did not work.
+  const auto start = [](Writer& by, const std::string& id) {
+    StartRun op;
+    op.run.id = id;
+    op.run.kind = "order";
+    op.run.uuid = *Uuid::parse("01a1e60a-a4c4-7a4f-9e4c-3f78a3e01e" + id);
+    std::vector<Op> ops;
+    ops.emplace_back(std::move(op));
+    return by.apply(ops).has_value() ? std::get<StartRun>(ops[0]).row.key : RunKey{0};
+  };
+
+  proxy.cut_at(CuttingProxy::Cut::kBefore, "insert_run");
+  EXPECT_EQ(start(writer, "00"), 0);
+  proxy.cut_at(CuttingProxy::Cut::kNever, "");
+  server.kill();
+  server.start();
+  std::set<RunKey> keys;
+  for (int i = 10; i < 20; ++i) {
+    keys.insert(start(other, std::to_string(i)));
+  }
+  keys.insert(start(writer, "00"));
+  EXPECT_EQ(keys.size(), 11U);
+  EXPECT_FALSE(keys.contains(0));
 }
 
 }  // namespace
