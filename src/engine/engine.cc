@@ -413,7 +413,7 @@ void EngineImpl::register_anew(bool gives_back) {
   for (const store::RunKey key : held) {
     drop(key);
   }
-  stop_tasks();
+  give_up_tasks();
   const store::WorkerInfo info = worker_info(env_->now_ms());
   post(Lane::kStore, [this, info, gives_back, old = worker_] {
     const auto begin = [&]() -> Result<store::WorkerKey> {

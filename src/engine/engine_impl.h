@@ -124,6 +124,7 @@ class EngineImpl final : public Engine {
     std::int64_t beat_ms = 0;
     std::optional<std::string> details;
     std::int64_t next_write_ms = 0;  // Not before then.
+    bool is_given_up = false;        // Others have it, or will.
   };
 
   struct BlockedRun {
@@ -257,6 +258,7 @@ class EngineImpl final : public Engine {
   void look_at_due_tasks();
   void due_task(const store::TaskRow& row);
   void stop_tasks();
+  void give_up_tasks();
   void stop_tasks_of(store::RunKey run);
   void cancel_tasks(store::RunKey run, const std::vector<std::string>& ids);
 

@@ -421,6 +421,9 @@ class Fleet {
 
   void look_after_members() {
     for (const std::unique_ptr<Member>& member : members_) {
+      if (member->process != nullptr && member->process->has_ended()) {
+        throw Failed(member->name + " has ended by itself; its last words: " + last_words(*member));
+      }
       if (member->is_stopped && Clock::now() >= member->wakes_at) {
         wake(*member);
       }
@@ -428,6 +431,15 @@ class Fleet {
         start(*member);
       }
     }
+  }
+
+  std::string last_words(const Member& member) const {
+    std::ifstream errors(directory_ + "/" + member.name);
+    std::string last;
+    for (std::string line; std::getline(errors, line);) {
+      last = line;
+    }
+    return last;
   }
 
   static void wake(Member& member) {
@@ -505,6 +517,7 @@ class Fleet {
 
   void wait_for_answers(const std::string& when) {
     while (!book_.is_done()) {
+      look_after_members();
       count_workers();
       if (Clock::now() > book_.last_answer() + kPatience) {
         throw Failed("no answer " + when + " for " + std::to_string(kPatience.count()) +

@@ -109,6 +109,13 @@ void Process::signal(int number) const {
   }
 }
 
+bool Process::has_ended() {
+  if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) {
+    reap();
+  }
+  return pid_ == 0;
+}
+
 void Process::kill() {
   if (pid_ <= 0) {
     return;
@@ -120,6 +127,9 @@ void Process::kill() {
 }
 
 int Process::end(int patience_s) {
+  if (pid_ <= 0) {
+    return -1;
+  }
   ::close(input_);
   input_ = -1;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s);

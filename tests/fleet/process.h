@@ -28,6 +28,7 @@ class Process {
   pid_t pid() const { return pid_; }
   void tell(const std::string& line) const;  // Nobody hears it if it has ended.
   void signal(int number) const;
+  bool has_ended();  // By itself.
   void kill();
   // Ends its input, and waits for it. Returns its exit code, or -1 if it had to be killed.
   int end(int patience_s);
