@@ -169,6 +169,40 @@ TEST(Restart, IsNoticedBeforeAnythingIsSent) {
   EXPECT_EQ(connection->counters().connects, 3U);
 }
 
+// A process was stopped in the middle of a transaction, and all others waited for its locks until
+// somebody let it go on.
+TEST(Stopped, LocksAreNotHeldForEver) {
+  PostgresServer server({.tcp = true, .hba = {}, .settings = {}});
+  server.execute("CREATE TABLE t(k int8)");
+  const std::unique_ptr<Connection> usual = connect(server.url());
+  Batch look(*usual, Effect::kReads);
+  constexpr Statement kShow{
+      "show",
+      "SELECT string_agg(setting, ' ' ORDER BY name) FROM pg_settings WHERE name IN "
+      "('idle_in_transaction_session_timeout', 'tcp_keepalives_idle')"};
+  const Call& shown = look.add(kShow);
+  EXPECT_OK(look.run());
+  EXPECT_EQ(shown.rows()[0].as_string(0), "30000 0");  // No keepalives on a socket of the machine.
+
+  // The same in less time, as the URL has the last word.
+  const std::unique_ptr<Connection> stopped =
+      connect(server.url("postgres", "options=-c%20idle_in_transaction_session_timeout%3D100ms"));
+  Batch begun(*stopped);
+  begun.begin();
+  begun.add(kInsert).integer(1);
+  EXPECT_OK(begun.run());
+  EXPECT_TRUE(comes_true([&] {
+    return server.query("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass") == "0";
+  }));
+  Batch rest(*stopped);
+  rest.add(kInsert).integer(2);
+  rest.commit();
+  EXPECT_FALSE(rest.run().has_value());
+  EXPECT_OK(stopped->ensure());
+  EXPECT_OK(stopped->execute("INSERT INTO t VALUES (3)"));
+  EXPECT_EQ(server.query("SELECT string_agg(k::text, ' ') FROM t"), "3");
+}
+
 // The numbers of runs that a store had drawn were given to others after a crash of the server, and
 // both used them.
 TEST(Crash, NumbersThatWereDrawnBeforeItAreNotUsed) {
