@@ -6,6 +6,8 @@ SHELL := bash
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 FUZZ_FLAGS ?=
+MINUTES ?= 10
+SEED ?=
 
 # CMake and ctest take their own -j; this makefile's steps follow one another.
 .NOTPARALLEL:
@@ -105,6 +107,12 @@ crash: deps  ## Kill a process at each boundary of the reference workflows, also
 	@tests/crash/boundaries.py build/bin/crash_host --jobs $(JOBS)
 	@tests/crash/boundaries.py build/bin/crash_host --jobs $(JOBS) --twice 300
 	@tests/crash/boundaries.py build/bin/crash_host --jobs $(JOBS) --errors 300
+
+.PHONY: soak
+soak: deps  ## Let a fleet on PostgreSQL have accidents for MINUTES (10), with SEED (any), and check what becomes of its runs
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS) --target fleet
+	@build/bin/fleet --seconds $$((60 * $(MINUTES))) $(addprefix --seed ,$(SEED))
 
 .PHONY: clean
 clean:  ## Remove all build directories

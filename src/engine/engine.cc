@@ -56,12 +56,6 @@ Error to_error(store::SendOutcome outcome, const std::string& id, const std::str
   return make_error(ErrorCode::kInvalidState, "unexpected outcome");
 }
 
-// Errors of the store that are worth another try.
-bool may_go_away(ErrorCode code) {
-  return code == ErrorCode::kStoreBusy || code == ErrorCode::kStoreFull ||
-         code == ErrorCode::kStoreIo || code == ErrorCode::kUnknownOutcome;
-}
-
 Error stopped() { return make_error(ErrorCode::kClosed, "the engine has been stopped"); }
 
 }  // namespace
@@ -378,8 +372,21 @@ void EngineImpl::look_for_changes() {
   });
 }
 
-// Others have taken all that was held here: start afresh under a new number.
-void EngineImpl::declared_dead() {
+// Others have taken all that was held here.
+void EngineImpl::declared_dead() { register_anew(false); }
+
+// The connection was lost during a commit. If it has happened, runs and tasks may be held here that
+// nobody here knows of, and runs that are known here may have less in their inbox, and more in
+// their log. If it has not, it may happen yet, as long as the server has not noticed. Who removes
+// the worker waits for that, and frees all it had.
+void EngineImpl::outcome_unknown() {
+  if (worker_ != 0) {
+    register_anew(true);
+  }
+}
+
+// Starts afresh under a new number. `gives_back`: what the old one has is not free yet.
+void EngineImpl::register_anew(bool gives_back) {
   if (is_registering_ || stopping_) {
     return;
   }
@@ -393,15 +400,21 @@ void EngineImpl::declared_dead() {
   for (const store::RunKey key : held) {
     drop(key);
   }
-  stop_tasks();
+  give_up_tasks();
   const store::WorkerInfo info = worker_info(env_->now_ms());
-  post(Lane::kStore, [this, info] {
-    const Result<store::WorkerKey> worker = store_->add_worker(info);
-    post(Lane::kLoop, [this, info, worker] {
+  post(Lane::kStore, [this, info, gives_back, old = worker_] {
+    const auto begin = [&]() -> Result<store::WorkerKey> {
+      if (gives_back) {
+        PAWL_TRY(store_->remove_worker(old, info.now_ms));
+      }
+      return store_->add_worker(info);
+    };
+    const Result<store::WorkerKey> worker = begin();
+    post(Lane::kLoop, [this, info, gives_back, worker] {
       is_registering_ = false;
       if (!worker) {
         report(worker.error(), "registering the worker");
-        delayed_.push_back({back_off(), [this] { declared_dead(); }});
+        delayed_.push_back({back_off(), [this, gives_back] { register_anew(gives_back); }});
         set_alarm();
         return;
       }
@@ -414,6 +427,7 @@ void EngineImpl::declared_dead() {
       claim_soon();
       claim_stuck();
       take_tasks();
+      check_waiters();  // The commit may have been the end of a run.
     });
   });
 }

@@ -33,6 +33,12 @@ inline constexpr std::string_view kDamagedLog = "the stored log is damaged: ";
 // Runs taken by one claim.
 inline constexpr std::size_t kClaimLimit = 1000;
 
+// Errors of the store that are worth another try.
+inline bool may_go_away(ErrorCode code) {
+  return code == ErrorCode::kStoreBusy || code == ErrorCode::kStoreFull ||
+         code == ErrorCode::kStoreIo || code == ErrorCode::kUnknownOutcome;
+}
+
 class EngineImpl final : public Engine {
  public:
   EngineImpl(EngineOptions options, std::shared_ptr<store::Store> store,
@@ -120,6 +126,7 @@ class EngineImpl final : public Engine {
     std::int64_t beat_ms = 0;
     std::optional<std::string> details;
     std::int64_t next_write_ms = 0;  // Not before then.
+    bool is_given_up = false;        // Others have it, or will.
   };
 
   struct BlockedRun {
@@ -151,6 +158,8 @@ class EngineImpl final : public Engine {
   void hand_over(Lane lane, F job);
   void run_job_done();
   void declared_dead();
+  void outcome_unknown();
+  void register_anew(bool gives_back);
   void finish_stopping();
   void set_alarm();
   void on_alarm();
@@ -256,6 +265,7 @@ class EngineImpl final : public Engine {
   void look_at_due_tasks();
   void due_task(const store::TaskRow& row);
   void stop_tasks();
+  void give_up_tasks();
   void stop_tasks_of(store::RunKey run);
   void cancel_tasks(store::RunKey run, const std::vector<std::string>& ids);
 
@@ -382,6 +392,10 @@ void EngineImpl::submit(Op&& op, Done done) {
     store_delay_ms_ = result ? 0 : store_delay_ms_;
     if (!result && result.error().code == ErrorCode::kStoreUnusable) {
       check_waiters(/*held_too=*/true);
+    }
+    if (!result && result.error().code == ErrorCode::kUnknownOutcome &&
+        !std::is_same_v<Op, store::Heartbeat>) {
+      outcome_unknown();
     }
     done(std::move(result), std::get<Op>(written));
     run_job_done();

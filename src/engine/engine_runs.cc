@@ -307,8 +307,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   }
   if (!result) {
     if (result.error().code == ErrorCode::kUnknownOutcome) {
-      slot->knows_inbox = false;  // The turn may have put something.
-      read_again(*slot);
+      drop(key);  // The engine stops, and leaves it to others to find out.
       return;
     }
     report(result.error(), "writing a turn of run '" + slot->run->row().id + "'");
@@ -732,7 +731,8 @@ void EngineImpl::transaction_failed(Slot& slot, const std::string& id, const Err
                                     ActivityOutcome outcome, bool is_repeated) {
   Operation& operation = *slot.run->find_operation(id);
   const std::int64_t now_ms = env_->now_ms();
-  if (!outcome.ok) {
+  // If the batch has failed, that may be why the body did: it says nothing about it.
+  if (!outcome.ok && !may_go_away(error.code)) {
     slot.phase = Phase::kIdle;
     slot.run->finish_attempt(operation, std::move(outcome), now_ms, env_->random());
     process(slot);

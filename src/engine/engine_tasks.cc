@@ -138,11 +138,12 @@ void EngineImpl::task_done(const AttemptId& id, ActivityOutcome outcome) {
   Queue& queue = queues_[running.queue];
   --queue.running;
   queue.may_have_more = true;
-  if (stopping_ && !outcome.ok) {
+  if ((stopping_ || running.is_given_up) && !outcome.ok) {
     // It was asked to stop: whoever takes the task next begins again, with what it said last.
     if (running.has_beat) {
       write_heartbeat(id, running);
     }
+    take_tasks();
     return;
   }
   if (outcome.ok && outcome.result.size() > options_.payload_bytes_max) {
@@ -345,6 +346,13 @@ void EngineImpl::write_heartbeat(const AttemptId& id, RunningTask& running) {
 void EngineImpl::stop_tasks() {
   for (const auto& [id, task] : running_tasks_) {
     task.attempt->stop();
+  }
+}
+
+void EngineImpl::give_up_tasks() {
+  stop_tasks();
+  for (auto& [id, task] : running_tasks_) {
+    task.is_given_up = true;
   }
 }
 

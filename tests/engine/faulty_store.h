@@ -23,6 +23,8 @@ class FaultyStore final : public store::Store {
   // An error is the batch's: nothing of it is done.
   std::function<Result<void>(std::span<store::Op> ops)> before_apply;
   std::function<void(std::span<store::Op> ops)> after_apply;
+  // True: the batch is done, but whoever asked for it hears only that the connection was lost.
+  std::function<bool(std::span<store::Op> ops)> loses_answer;
   // What was read is on its way.
   std::function<void(std::size_t count)> after_read_due_inbox;
 
@@ -34,9 +36,13 @@ class FaultyStore final : public store::Store {
     if (before_apply) {
       PAWL_TRY(before_apply(ops));
     }
+    const bool is_lost = loses_answer && loses_answer(ops);
     Result<void> applied = inner_->apply(ops);
     if (after_apply) {
       after_apply(ops);
+    }
+    if (is_lost) {
+      return make_error(ErrorCode::kUnknownOutcome, "lost the connection");
     }
     return applied;
   }

@@ -222,6 +222,52 @@ TEST(Regression, TransactionsThatCannotBeWrittenFail) {
   EXPECT_THAT(node.events("r"), Contains("OperationFailed"));
 }
 
+// The connection was lost while the body used it: the body failed, and the run with it.
+TEST(Regression, TransactionsDoNotFailWithTheStore) {
+  class Gone final : public store::Database {
+   public:
+    void* handle() override { return nullptr; }
+    Result<void> execute(const std::string& /*sql*/) override { return lost(); }
+    Result<Rows> query(const std::string& /*sql*/,
+                       const std::vector<std::string>& /*values*/) override {
+      return lost();
+    }
+    static Error lost() { return make_error(ErrorCode::kStoreIo, "lost the connection"); }
+  };
+  Disk disk;
+  int calls = 0;
+  const Step step = [&](RunHost& host) {
+    return open_operation(host, "tx", [&](replay::FutureId future) {
+      host.transact(future,
+                    [&](store::Database& database) {
+                      ++calls;
+                      const bool is_done = database.execute("SELECT 1").has_value();
+                      return is_done ? ActivityOutcome{true, "1", {}} : failure("StoreError");
+                    },
+                    {});
+    });
+  };
+  Node node(disk, sim(), {step_workflow("w", {step})});
+  bool was_lost = false;
+  node.store->before_apply = [&](std::span<store::Op> ops) -> Result<void> {
+    for (store::Op& op : ops) {
+      auto* turn = std::get_if<store::CommitTurn>(&op);
+      if (turn != nullptr && turn->inside && !was_lost) {
+        was_lost = true;
+        Gone gone;
+        EXPECT_FALSE(turn->inside(gone, *turn).has_value());
+        return Gone::lost();
+      }
+    }
+    return {};
+  };
+  node.start("w", "r");
+  node.env->advance(60'000);
+  EXPECT_EQ(calls, 2);
+  EXPECT_THAT(node.events("r"), Not(Contains("OperationFailed")));
+  EXPECT_EQ(node.row("r").status, RunStatus::kCompleted);
+}
+
 // --- Code that has changed ---
 
 // An attempt that was to be made again, of an operation that the code does not have any more, kept

@@ -1,6 +1,10 @@
 // Connections that are lost: what is known then of what was sent.
+#include <set>
+
 #include "postgres/proxy.h"
 #include "postgres/support.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/writer.h"
 
 namespace pawl::store::pg {
 namespace {
@@ -163,6 +167,79 @@ TEST(Restart, IsNoticedBeforeAnythingIsSent) {
   EXPECT_EQ(connection->counters().connects, 3U);
   EXPECT_OK(connection->ensure());
   EXPECT_EQ(connection->counters().connects, 3U);
+}
+
+// A process was stopped in the middle of a transaction, and all others waited for its locks until
+// somebody let it go on.
+TEST(Stopped, LocksAreNotHeldForEver) {
+  PostgresServer server({.tcp = true, .hba = {}, .settings = {}});
+  server.execute("CREATE TABLE t(k int8)");
+  const std::unique_ptr<Connection> usual = connect(server.url());
+  Batch look(*usual, Effect::kReads);
+  constexpr Statement kShow{
+      "show",
+      "SELECT string_agg(setting, ' ' ORDER BY name) FROM pg_settings WHERE name IN "
+      "('idle_in_transaction_session_timeout', 'tcp_keepalives_idle')"};
+  const Call& shown = look.add(kShow);
+  EXPECT_OK(look.run());
+  EXPECT_EQ(shown.rows()[0].as_string(0), "30000 0");  // No keepalives on a socket of the machine.
+
+  // The same in less time, as the URL has the last word.
+  const std::unique_ptr<Connection> stopped =
+      connect(server.url("postgres", "options=-c%20idle_in_transaction_session_timeout%3D100ms"));
+  Batch begun(*stopped);
+  begun.begin();
+  begun.add(kInsert).integer(1);
+  EXPECT_OK(begun.run());
+  EXPECT_TRUE(comes_true([&] {
+    return server.query("SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass") == "0";
+  }));
+  Batch rest(*stopped);
+  rest.add(kInsert).integer(2);
+  rest.commit();
+  EXPECT_FALSE(rest.run().has_value());
+  EXPECT_OK(stopped->ensure());
+  EXPECT_OK(stopped->execute("INSERT INTO t VALUES (3)"));
+  EXPECT_EQ(server.query("SELECT string_agg(k::text, ' ') FROM t"), "3");
+}
+
+// The numbers of runs that a store had drawn were given to others after a crash of the server, and
+// both used them.
+TEST(Crash, NumbersThatWereDrawnBeforeItAreNotUsed) {
+  // What is not committed stays in memory.
+  PostgresServer server({.tcp = true, .hba = {}, .settings = {{"wal_writer_delay", "10s"}}});
+  EXPECT_OK(open_postgres(options_of(server.url())));  // Makes the tables.
+  CuttingProxy proxy(server.port());
+  const std::unique_ptr<Connection> cut =
+      connect("postgresql://postgres@127.0.0.1:" + std::to_string(proxy.port()) +
+              "/postgres?sslmode=disable&gssencmode=disable");
+  const std::unique_ptr<Connection> direct = connect(server.url());
+  const std::int64_t ns = std::stoll(server.query("SELECT key FROM pawl.pawl_namespace"));
+  Writer writer(*cut, ns, "channel", "one");
+  Writer other(*direct, ns, "channel", "other");
+  // Returns its number; 0: it did not work.
+  const auto start = [](Writer& by, const std::string& id) {
+    StartRun op;
+    op.run.id = id;
+    op.run.kind = "order";
+    op.run.uuid = *Uuid::parse("01a1e60a-a4c4-7a4f-9e4c-3f78a3e01e" + id);
+    std::vector<Op> ops;
+    ops.emplace_back(std::move(op));
+    return by.apply(ops).has_value() ? std::get<StartRun>(ops[0]).row.key : RunKey{0};
+  };
+
+  proxy.cut_at(CuttingProxy::Cut::kBefore, "insert_run");
+  EXPECT_EQ(start(writer, "00"), 0);
+  proxy.cut_at(CuttingProxy::Cut::kNever, "");
+  server.kill();
+  server.start();
+  std::set<RunKey> keys;
+  for (int i = 10; i < 20; ++i) {
+    keys.insert(start(other, std::to_string(i)));
+  }
+  keys.insert(start(writer, "00"));
+  EXPECT_EQ(keys.size(), 11U);
+  EXPECT_FALSE(keys.contains(0));
 }
 
 }  // namespace

@@ -46,6 +46,13 @@ constexpr std::string_view kPlanning =
     "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c "
     "jit=off -c default_transaction_isolation=read\\ committed";
 
+// A process that is stopped, or a machine that is gone without a word, does not hold its locks for
+// ever: what was begun is taken back after half a minute. Transactions of this store take
+// milliseconds, but for what functions do that run in them. Without a pooler, as above.
+constexpr std::string_view kGuards =
+    "-c idle_in_transaction_session_timeout=30s -c tcp_keepalives_idle=30 -c "
+    "tcp_keepalives_interval=10 -c tcp_keepalives_count=3";
+
 constexpr std::int64_t kAskAgainMs = 2'000;  // For connect() to find out why it was refused.
 constexpr int kStatementLossesMax = 3;
 constexpr std::size_t kStatementNameBytesMax = 32;
@@ -172,7 +179,8 @@ Result<Connection::Impl::Parameters> Connection::Impl::parameters() const {
     }
   }
   if (prepare) {
-    const std::string own = std::string(kPlanning) + " " + value_of(found, "options");
+    const std::string own =
+        std::string(kPlanning) + " " + std::string(kGuards) + " " + value_of(found, "options");
     std::erase_if(found, [](const auto& pair) { return pair.first == "options"; });
     found.emplace_back("options", own);
   }

@@ -19,6 +19,7 @@ class InboxSet : public Inboxes {
   InboxSet(Session& session, const RunSet& runs) : session_(session), runs_(runs) {}
 
   void begin();
+  void forget_spare_keys() { spare_keys_.clear(); }
   // Keys that were drawn while the runs that will be written to were locked.
   void put_key(ArrivalKey key) { fresh_keys_.push_back(key); }
   // What is due for these runs was read by now, and what there is of it.

@@ -35,6 +35,7 @@ class RunSet : public Runs {
   void committed(const std::set<WorkerKey>& own);
   // It was not; others may have changed anything.
   void forget_known() { known_.clear(); }
+  void forget_spare_keys() { spare_keys_.clear(); }
   bool is_known(RunKey run) const { return trusts_ && known_.contains(run); }
   // Whether ids are taken for new ones: the index refuses them if they are not.
   bool trusts_ids() const { return trusts_ && careful_starts_ == 0; }

@@ -43,6 +43,7 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::string channel, std
 Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
                              std::span<const Op> ops, bool trusts) {
   PAWL_TRY(connection_.ensure());
+  forget_keys_of_before();
   session_.begin();
   runs_.begin(trusts);
   logs_.begin(!trusts);
@@ -69,6 +70,15 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
   }
   runs_.committed(own_workers_);
   return {};
+}
+
+// A server that has crashed gives out again what a transaction drew that it did not commit.
+void Writer::forget_keys_of_before() {
+  if (connects_ != connection_.counters().connects) {
+    connects_ = connection_.counters().connects;
+    runs_.forget_spare_keys();
+    inboxes_.forget_spare_keys();
+  }
 }
 
 Result<void> Writer::transact(const std::function<Result<void>()>& what_to_do,

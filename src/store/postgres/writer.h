@@ -42,6 +42,7 @@ class Writer : private Transaction {
   // `trusts`: what this store holds is taken as known, and entries as new.
   Result<void> attempt(const std::function<Result<void>()>& what_to_do, std::span<const Op> ops,
                        bool trusts);
+  void forget_keys_of_before();
 
   Result<bool> has_rests(RunKey run, RunKey chain) override;
   Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) override;
@@ -51,6 +52,7 @@ class Writer : private Transaction {
   Result<Result<void>> call(const Inside& function) override;
 
   Connection& connection_;
+  std::uint64_t connects_ = 0;  // Of the connection, when keys were last drawn.
   std::string channel_;
   std::string sender_;
   std::set<WorkerKey> own_workers_;
