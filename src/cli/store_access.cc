@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "store/open/open_store.h"
 #include "store/sqlite/sqlite_store.h"
@@ -65,9 +66,13 @@ Result<std::unique_ptr<store::Store>> open_file(const Shared& shared, store::Sql
 
 }  // namespace
 
-Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access) {
+Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access,
+                                                 const std::optional<std::string>& name_space) {
   const std::string url = store_url(shared);
   PAWL_TRY_ASSIGN(store::StoreUrl parsed, store::parse_store_url(url));
+  if (name_space.has_value()) {
+    std::visit([&](auto& options) { options.name_space = *name_space; }, parsed);
+  }
   if (auto* const postgres = std::get_if<store::PostgresOptions>(&parsed)) {
     postgres->creates = false;
     return store::open_store(parsed);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -21,6 +22,8 @@ enum class Access : std::uint8_t {
 // The URL that --store, PAWL_STORE or the default names.
 std::string store_url(const Shared& shared);
 // Waits some seconds for a database that is locked, unless the URL says how long.
-Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access);
+// `name_space`: another one than the URL says.
+Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access,
+                                                 const std::optional<std::string>& name_space = {});
 
 }  // namespace pawl::cli
