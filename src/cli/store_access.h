@@ -10,13 +10,14 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "store/movable_store.h"
 #include "store/store.h"
 
 namespace pawl::cli {
 
 enum class Access : std::uint8_t {
-  kLook,  // Nothing is written, and no right to write is needed.
-  kChange,
+  kLook,    // Nothing is written, and no right to write is needed.
+  kChange,  // Refused if the namespace is closed, see store/seal.h.
 };
 
 // The URL that --store, PAWL_STORE or the default names.
@@ -25,5 +26,15 @@ std::string store_url(const Shared& shared);
 // `name_space`: another one than the URL says.
 Result<std::unique_ptr<store::Store>> open_store(const Shared& shared, Access access,
                                                  const std::optional<std::string>& name_space = {});
+
+enum class MoveSide : std::uint8_t {
+  kSource,  // Has to be there.
+  kTarget,  // Is made.
+};
+
+// For `pawl migrate`: also a store that is closed to programs.
+Result<std::unique_ptr<store::MovableStore>> open_to_move(const std::string& url, MoveSide side);
+// What a URL names, for people and to be kept: without a password, a file by its full path.
+Result<std::string> store_place(const std::string& url);
 
 }  // namespace pawl::cli
