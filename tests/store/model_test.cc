@@ -23,6 +23,10 @@
 
 #include <gtest/gtest.h>
 
+#include "audit/audit.h"
+#include "moving/copy.h"
+#include "moving/move.h"
+#include "moving/verify.h"
 #include "property/rng.h"
 #include "store/generator.h"
 #include "store/key_map.h"
@@ -196,6 +200,46 @@ class World {
   void end() {
     compare_all();
     compare_catalog(store().catalog());
+  }
+
+  // Whatever was done, the database is as it has to be.
+  void check() {
+    audit::Options options;
+    options.now_ms = kNever - 1;  // Clocks were put back.
+    options.has_real_logs = false;
+    for (const audit::Finding& finding : value(audit::find_all(store(), options))) {
+      ADD_FAILURE() << audit::place_of(finding) << ": " << finding.what;
+    }
+  }
+
+  // All that is there moves to another store, and is the same there.
+  void move_to(Store& other, std::uint64_t seed) {
+    while (!model_.workers.empty()) {
+      const WorkerKey worker = model_.workers.begin()->first;
+      EXPECT_TRUE(store().remove_worker(worker, generator_.now_ms).has_value());
+      model_.remove_worker(worker, generator_.now_ms);
+    }
+    auto& from = dynamic_cast<MovableStore&>(store());
+    auto& to = dynamic_cast<MovableStore&>(other);
+    moving::Move move({from, "one"}, {to, "other"}, "a-move", "a-holder", generator_.now_ms);
+    EXPECT_EQ(value(move.begin()), moving::Move::Begun::kNew);
+    const moving::Copied copied =
+        value(moving::copy_runs(from, to, move.seal(), [](const moving::Copied&) {}));
+    EXPECT_EQ(static_cast<std::size_t>(copied.runs), model_.runs.size());
+    EXPECT_EQ(value(moving::compare_counts(from, to)), std::nullopt);
+    moving::SampleOptions options;
+    options.size = model_.runs.size() + 1;
+    options.seed = seed;
+    const moving::SampleOutcome compared =
+        value(moving::compare_sample(from, to, options, [](std::int64_t) {}));
+    EXPECT_EQ(compared.difference, std::nullopt);
+    EXPECT_EQ(compared.runs, model_.runs.size());
+    const WorkerInfo worker{"w", kNever, generator_.now_ms};
+    EXPECT_EQ(to.add_worker(worker).error().code, ErrorCode::kStoreUnusable);
+    EXPECT_EQ(from.add_worker(worker).error().code, ErrorCode::kStoreUnusable);
+    EXPECT_TRUE(move.finish().has_value());
+    EXPECT_TRUE(to.add_worker(worker).has_value());
+    EXPECT_EQ(from.add_worker(worker).error().code, ErrorCode::kStoreUnusable);
   }
 
   // Nothing of this is to be found in another one.
@@ -776,6 +820,11 @@ TEST_P(StoreModel, AStoreDoesWhatTheModelDoes) {
     }
     one.end();
     other.end();
+    one.check();
+    // To each kind of database in turn.
+    const std::vector<BackendKind> kinds = backend_kinds();
+    const std::unique_ptr<Backend> elsewhere = kinds[seed % kinds.size()].make();
+    one.move_to(*value(elsewhere->open("default")), seed);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/movable_store.h"
 #include "store/operations/tables.h"
 #include "store/store.h"
 
@@ -43,6 +44,11 @@ class Operations {
   // Frees what those workers hold that `is_dead` says so of.
   Result<void> remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                               std::int64_t now_ms);
+
+  // As of a MovableStore.
+  Result<bool> change_seal(std::string_view expected, std::string_view next);
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
+  Result<void> append(std::string_view seal, const CarryLog& log);
 
   // Workers of this store: what concerns them concerns nobody else.
   void own(WorkerKey worker) { own_workers_.insert(worker); }
@@ -116,7 +122,14 @@ class Operations {
   Result<bool> is_needed(const RunHead& run);
   // Whether a run that it recurred to is open: ids of signals that were taken belong to it, too.
   Result<bool> is_chain_open(const RunHead& run);
-  Result<void> add_parts(RunKey run, const CreateRun& op);
+  // What is stored of it besides its row, input, tags and log.
+  Result<void> add_parts(RunKey run, RunKey chain, const RunImage& image);
+
+  // carry.cc
+  Result<void> check_seal(std::string_view seal);
+  Result<void> carry(CarryRun& op);
+  Result<void> append(RunKey run, std::span<const replay::Entry> entries,
+                      std::span<const MovedAway> moved_away);
 
   // turn.cc
   Result<void> run(CommitTurn& turn);

@@ -21,6 +21,8 @@ constexpr Statement kLockNewest{
 constexpr Statement kFindNewest{
     "find_newest_key",
     "SELECT key FROM {schema}.pawl_run WHERE ns = $1 AND id = $2 ORDER BY number DESC LIMIT 1"};
+constexpr Statement kFindNumbered{"find_numbered_in_transaction", PAWL_PG_SELECT_RUN
+                                  "WHERE r.ns = $1 AND r.id = $2 AND r.number = $3::int8"};
 constexpr Statement kFindDue{
     "find_due",
     "SELECT d.* FROM unnest($2::text[]) AS k(kind) CROSS JOIN LATERAL (" PAWL_PG_SELECT_RUN
@@ -228,6 +230,17 @@ Result<std::optional<RunRow>> RunSet::find_newest(std::string_view id) {
   return seen == nullptr ? std::optional<RunRow>() : seen->run.row;
 }
 
+// For those who move runs: the newest one is what they mostly ask for.
+Result<std::optional<RunRow>> RunSet::find_numbered(std::string_view id, std::uint32_t number) {
+  PAWL_TRY_ASSIGN(std::optional<RunRow> newest, find_newest(id));
+  if (!newest.has_value() || newest->number <= number) {
+    return newest.has_value() && newest->number == number ? newest : std::nullopt;
+  }
+  const Call& call = session_.query(kFindNumbered).integer(session_.ns()).text(id).integer(number);
+  PAWL_TRY(session_.run());
+  return call.rows().empty() ? std::nullopt : std::optional(read_run(call.rows()[0]).row);
+}
+
 Result<std::optional<RunHead>> RunSet::find_head(RunKey run) {
   PAWL_TRY_ASSIGN(const Seen* const seen, look(run));
   return seen == nullptr ? std::optional<RunHead>() : head_of(seen->run);
@@ -412,13 +425,11 @@ Result<RunRow> RunSet::add(const NewRun& run, std::uint32_t number, RunKey chain
   return seen.run.row;
 }
 
-Result<RunRow> RunSet::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
+Result<RunRow> RunSet::add_as_is(RunRow row, RunKey chain, std::string_view input,
+                                 std::span<const Tag> tags) {
   PAWL_TRY_ASSIGN(row.key, next_key());
-  row.owner = 0;
-  row.epoch = 0;
-  row.parent = {};
-  StoredRun stored{std::move(row), 0};
-  stored.chain = stored.row.key;
+  StoredRun stored{std::move(row), chain};
+  stored.chain = chain == 0 ? stored.row.key : chain;
   return add_row(std::move(stored), input, tags).run.row;
 }
 

@@ -278,7 +278,12 @@ TRUNCATE {schema}.pawl_run, {schema}.pawl_input, {schema}.pawl_reason, {schema}.
   {schema}.pawl_worker;
 )sql";
 
-constexpr std::array<std::string_view, 1> kSteps = {kStep1};
+// Why nobody may work on a namespace, see seal.h.
+constexpr std::string_view kStep2 = R"sql(
+ALTER TABLE {schema}.pawl_namespace ADD seal text COLLATE "C";
+)sql";
+
+constexpr std::array<std::string_view, 2> kSteps = {kStep1, kStep2};
 
 // 0: there is none.
 constexpr Statement kFindVersion{

@@ -110,6 +110,12 @@ Result<std::vector<RunRow>> ReadingStore::read_children(RunKey run) {
   return runs_.read_children(run);
 }
 
+Result<std::string> ReadingStore::read_seal() {
+  PAWL_TRY_ASSIGN(const Database::Rows rows,
+                  catalog_.query("SELECT seal FROM pawl_namespace WHERE key = {ns}"));
+  return rows.empty() ? std::string() : rows[0][0];
+}
+
 Result<std::int64_t> ReadingStore::next_wake(std::span<const std::string> kinds) {
   PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
   std::int64_t next = kNever;

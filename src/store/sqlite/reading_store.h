@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "store/movable_store.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/inbox_table.h"
 #include "store/sqlite/log_table.h"
@@ -22,7 +23,7 @@ namespace pawl::store {
 // process left.
 Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options);
 
-class ReadingStore : public Store {
+class ReadingStore : public MovableStore {
  public:
   // `open_another` opens a connection like this one, for the catalog.
   ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
@@ -49,6 +50,7 @@ class ReadingStore : public Store {
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override;
   Catalog& catalog() override { return catalog_; }
+  Result<std::string> read_seal() override;
 
  protected:
   const OpenedFile& file() const { return file_; }

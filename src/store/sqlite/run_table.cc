@@ -86,7 +86,8 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       insert_as_is_(
           connection,
           "INSERT INTO pawl_run(ns, epoch, status, goal, wake, number, created, changed, uuid, id, "
-          "kind, definition, approved, waiting_for, paused) VALUES(?,0,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+          "kind, definition, approved, waiting_for, paused, chain, parent, parent_close, "
+          "parent_command) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
       remove_(connection, "DELETE FROM pawl_run WHERE key = ?"),
       remove_input_(connection, "DELETE FROM pawl_input WHERE run = ?"),
       remove_tags_(connection, "DELETE FROM pawl_tag WHERE ns = ? AND run = ?"),
@@ -284,13 +285,12 @@ Result<void> RunTable::add_input_and_tags(const RunRow& row, std::string_view in
   return {};
 }
 
-Result<RunRow> RunTable::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
-  row.owner = 0;
-  row.epoch = 0;
-  row.parent = {};
+Result<RunRow> RunTable::add_as_is(RunRow row, RunKey chain, std::string_view input,
+                                   std::span<const Tag> tags) {
   {
     Query query(insert_as_is_);
     query.integer(ns_)
+        .integer(row.epoch)
         .integer(static_cast<std::int64_t>(row.status))
         .integer_or_null(row.goal == RunStatus::kRunning ? 0 : static_cast<std::int64_t>(row.goal))
         .moment(row.wake_ms)
@@ -303,7 +303,15 @@ Result<RunRow> RunTable::add_as_is(RunRow row, std::string_view input, std::span
         .text_or_null(row.definition)
         .integer_or_null(row.is_approved ? 1 : 0)
         .text_or_null(row.waiting_for)
-        .integer_or_null(row.is_paused ? 1 : 0);
+        .integer_or_null(row.is_paused ? 1 : 0)
+        .integer_or_null(chain);
+    if (row.parent.run == 0) {
+      query.null().null().null();
+    } else {
+      query.integer(row.parent.run)
+          .integer(static_cast<std::int64_t>(row.parent.close))
+          .id(row.parent.command);
+    }
     PAWL_TRY(query.run());
   }
   row.key = connection_.last_rowid();

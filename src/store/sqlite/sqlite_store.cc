@@ -102,6 +102,21 @@ class SqliteStore : public ReadingStore {
     return sweep;
   }
 
+  Result<bool> change_seal(std::string_view expected, std::string_view next) override {
+    bool changed = false;
+    PAWL_TRY(write([&]() -> Result<void> {
+      PAWL_TRY_ASSIGN(changed, writer_.change_seal(expected, next));
+      return {};
+    }));
+    return changed;
+  }
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs) override {
+    return write([&] { return writer_.carry(seal, runs); });
+  }
+  Result<void> append(std::string_view seal, const CarryLog& log) override {
+    return write([&] { return writer_.append(seal, log); });
+  }
+
   void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
 
  private:
@@ -159,7 +174,7 @@ Result<void> check(const SqliteOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+Result<std::unique_ptr<MovableStore>> open_movable_sqlite(SqliteOptions options) {
   PAWL_TRY(check(options));
   if (options.read_only) {
     return open_read_only(options);
@@ -180,9 +195,14 @@ Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
   if (options.signal == nullptr) {
     PAWL_TRY_ASSIGN(options.signal, open_file_signal(file + "-notify"));
   }
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, std::move(opened), ns,
-                                                              std::move(writer), std::move(reader),
-                                                              std::move(locks), options.signal));
+  return std::unique_ptr<MovableStore>(
+      std::make_unique<SqliteStore>(options, std::move(opened), ns, std::move(writer),
+                                    std::move(reader), std::move(locks), options.signal));
+}
+
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+  PAWL_TRY_ASSIGN(std::unique_ptr<MovableStore> store, open_movable_sqlite(std::move(options)));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 }  // namespace pawl::store
