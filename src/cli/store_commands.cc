@@ -11,9 +11,9 @@
 #include "cli/json_output.h"
 #include "cli/store_access.h"
 #include "cli/table.h"
+#include "engine/serves.h"
 #include "store/catalog.h"
 #include "view/text.h"
-#include "view/why.h"
 
 namespace pawl::cli {
 
@@ -115,7 +115,7 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 json::object worker_json(const store::WorkerRow& worker, std::int64_t now_ms) {
-  const view::Serves serves = view::read_serves(worker.serves);
+  const engine::Serves serves = engine::read_serves(worker.serves);
   json::object kinds;
   for (const auto& [name, fingerprint] : serves.kinds) {
     kinds[name] = fingerprint;
@@ -148,7 +148,7 @@ Result<int> workers(Console& console) {
       list.push_back(worker_json(worker, now_ms));
       continue;
     }
-    const view::Serves serves = view::read_serves(worker.serves);
+    const engine::Serves serves = engine::read_serves(worker.serves);
     std::vector<std::string> kinds;
     for (const auto& [name, fingerprint] : serves.kinds) {
       kinds.push_back(name);

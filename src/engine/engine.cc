@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include <boost/json.hpp>
-
 #include "base/run_uuid.h"
 #include "engine/engine_impl.h"
+#include "engine/serves.h"
 
 namespace pawl::engine {
 
@@ -133,24 +132,19 @@ void EngineImpl::run_job_done() {
 }
 
 store::WorkerInfo EngineImpl::worker_info(std::int64_t now_ms) const {
-  namespace json = boost::json;
   store::WorkerInfo info;
   info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
   info.now_ms = now_ms;
   info.expires_ms = now_ms + options_.lease_ms;
-  json::object serves;
-  json::object kinds;
+  Serves serves;
   for (const auto& [kind, definition] : definitions_) {
-    kinds[kind] = definition.fingerprint;
+    serves.kinds.emplace_back(kind, definition.fingerprint);
   }
-  serves["kinds"] = std::move(kinds);
-  serves["activities"] = json::array(activity_names_.begin(), activity_names_.end());
-  json::array queues;
+  serves.activities = activity_names_;
   for (const Queue& queue : queues_) {
-    queues.push_back(json::string(queue.options.name));
+    serves.queues.push_back(queue.options.name);
   }
-  serves["queues"] = std::move(queues);
-  info.serves = json::serialize(serves);
+  info.serves = write_serves(serves);
   return info;
 }
 
@@ -158,11 +152,16 @@ Result<void> EngineImpl::start() {
   const std::int64_t now_ms = env_->now_ms();
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
   PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
+  PAWL_TRY_ASSIGN(const std::vector<store::KnownWorker> workers, store_->read_workers());
   PAWL_TRY_ASSIGN(const store::News before, store_->read_news(worker_, store::kNever));
   store_->watch([this] { on_change(); });
-  post(Lane::kLoop, [this, now_ms, sweep_ms, next = before.next] {
+  post(Lane::kLoop, [this, now_ms, sweep_ms, workers, next = before.next] {
     inbox_read_ = next;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
+    if (options_.beats_when_idle) {
+      beat_ms_ = now_ms + options_.lease_ms / 3;
+    }
+    know_workers(workers);
     sweep_ms_ = sweep_ms;
     swept_ms_ = now_ms;
     started_ = true;
@@ -312,7 +311,7 @@ void EngineImpl::on_alarm() {
   }
   if (beat_ms_ <= now_ms) {
     beat_ms_ = store::kNever;
-    if (slots_.size() > parked_.size() || !running_tasks_.empty()) {
+    if (options_.beats_when_idle || slots_.size() > parked_.size() || !running_tasks_.empty()) {
       beat();
     }
   }
@@ -368,7 +367,7 @@ void EngineImpl::look_for_changes() {
   });
 }
 
-// Before anything is claimed, and while anything is held.
+// Before anything is claimed, and while anything is held; or always.
 void EngineImpl::beat() {
   const std::int64_t now_ms = env_->now_ms();
   const std::int64_t again_ms = now_ms + options_.lease_ms / 3;
@@ -644,6 +643,7 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
         find(known->second)->phase == Phase::kParked) {
       beat();
       send.claim_for = worker_;  // It is here: no need for another commit to take it.
+      send.claim_as = fingerprint_of(find(known->second)->run->row().kind);
       ++coming_;
     }
     submit<store::Send>(std::move(send), [this, done](Result<void> result, store::Send& sent) {

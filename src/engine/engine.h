@@ -37,6 +37,9 @@ struct RetentionRule {
 struct EngineOptions {
   std::string worker_name;  // For people; empty: host and pid.
   std::int64_t lease_ms = 30'000;
+  // Renews the lease even if nothing is held, so that others see that this worker lives, and who
+  // has which code. One small write for each third of a lease.
+  bool beats_when_idle = false;
   std::size_t cache_bytes = std::size_t{256} << 20U;  // For suspended runs in memory.
   std::size_t payload_bytes_max = std::size_t{64} << 20U;
   std::vector<QueueOptions> queues = {{}};  // Queues to take tasks from.

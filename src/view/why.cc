@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <boost/json.hpp>
-
 #include "engine/program.h"
+#include "engine/serves.h"
 #include "view/shell_word.h"
 #include "view/text.h"
 
@@ -13,7 +12,7 @@ namespace pawl::view {
 
 namespace {
 
-namespace json = boost::json;
+using engine::Serves;
 using replay::CommandKind;
 using replay::EntryKind;
 using store::RunStatus;
@@ -31,7 +30,7 @@ class Reasoning {
       : details_(details), row_(details.row), now_ms_(now_ms) {
     for (const store::WorkerRow& worker : workers) {
       if (worker.expires_ms > now_ms) {
-        live_.push_back({&worker, read_serves(worker.serves)});
+        live_.push_back({&worker, engine::read_serves(worker.serves)});
       }
     }
   }
@@ -437,40 +436,7 @@ class Reasoning {
   std::vector<Finding> findings_;
 };
 
-void read_names(const json::object& object, std::string_view key, std::vector<std::string>& names) {
-  const json::value* list = object.if_contains(key);
-  if (list == nullptr || !list->is_array()) {
-    return;
-  }
-  for (const json::value& name : list->get_array()) {
-    if (name.is_string()) {
-      names.emplace_back(name.get_string());
-    }
-  }
-}
-
 }  // namespace
-
-Serves read_serves(const std::string& text) {
-  Serves serves;
-  json::error_code error;
-  const json::value value = json::parse(text, error);
-  const json::object* object = error ? nullptr : value.if_object();
-  if (object == nullptr) {
-    return serves;
-  }
-  serves.is_known = true;
-  const json::value* kinds = object->if_contains("kinds");
-  if (kinds != nullptr && kinds->is_object()) {
-    for (const auto& [name, fingerprint] : kinds->get_object()) {
-      serves.kinds.emplace_back(
-          name, fingerprint.is_string() ? std::string(fingerprint.get_string()) : std::string());
-    }
-  }
-  read_names(*object, "activities", serves.activities);
-  read_names(*object, "queues", serves.queues);
-  return serves;
-}
 
 std::vector<Finding> find_why(const RunDetails& details, std::span<const store::WorkerRow> workers,
                               std::int64_t now_ms) {

@@ -14,6 +14,7 @@
 #include "store/sqlite/side_tables.h"
 #include "store/sqlite/sqlite_catalog.h"
 #include "store/sqlite/task_table.h"
+#include "store/sqlite/worker_table.h"
 #include "store/store.h"
 
 namespace pawl::store {
@@ -44,7 +45,11 @@ class ReadingStore : public Store {
   Result<std::vector<std::string>> read_promises(RunKey run) override;
   Result<std::vector<TaskRow>> read_tasks(RunKey run) override;
   Result<std::vector<RunRow>> read_children(RunKey run) override;
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override;
+  using Store::next_wake;
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const KindDefinition> left,
+                                 std::int64_t after_ms) override;
+  Result<std::vector<KnownWorker>> read_workers() override;
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override;
   Catalog& catalog() override { return catalog_; }
@@ -69,6 +74,7 @@ class ReadingStore : public Store {
   TaskTable tasks_;
   PromiseTable promises_;
   CompensationTable compensations_;
+  WorkerTable workers_;
   SqliteCatalog catalog_;
 };
 
