@@ -613,8 +613,7 @@ std::shared_ptr<const detail::Settings> settings_for(const EngineOptions& option
 Engine::Engine(std::string_view url, const Registry& registry, const EngineOptions& options)
     : client_(std::make_shared<detail::Client>(threads_for(options), check_not_asked(registry),
                                                options)) {
-  client_->open(detail::open_store(url, options),
-                {.settings = settings_for(options), .on_commit = {}});
+  client_->open(detail::open_store(url, options), {settings_for(options), false, {}});
 }
 
 Engine::~Engine() {

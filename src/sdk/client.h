@@ -40,8 +40,8 @@ class Client {
   struct OpenOptions {
     std::shared_ptr<const Settings> settings;
     bool replay_every_turn = false;
-    bool beats_when_idle = true;  // False: nothing happens by itself while no run does.
     std::function<void(const store::CommitTurn&)> on_commit;  // After each one.
+    bool beats_when_idle = true;  // False: nothing happens by itself while no run does.
   };
   // Throws StoreError or UsageError.
   void open(std::shared_ptr<store::Store> store, OpenOptions options);

@@ -99,7 +99,8 @@ class Reasoning {
       if (none_advice != nullptr) {
         *none_advice = advice;
       }
-      return live_.empty() ? "there is no live worker" : "no live worker has " + what;
+      return live_.empty() ? "there is no live worker; one with " + what + " is needed"
+                           : "no live worker has " + what;
     }
     std::string text;
     for (std::size_t i = 0; i < names.size() && i < kWorkersNamed; ++i) {
@@ -118,11 +119,35 @@ class Reasoning {
   static bool has(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
+  bool has_definition(const Serves& serves) const {
+    return std::any_of(serves.kinds.begin(), serves.kinds.end(), [this](const auto& each) {
+      return each.first == row_.kind && each.second == row_.definition;
+    });
+  }
+  // A run is for those who have the code that it was recorded under; if nobody has, for all who
+  // have its kind.
   std::string who_has_kind(std::string* advice) const {
-    return who(
-        "the kind " + in_quotes(row_.kind),
-        [this](const Serves& serves) { return has_kind(serves, row_.kind); }, advice,
+    const std::string kind = "the kind " + in_quotes(row_.kind);
+    const bool any_owner = !row_.definition.empty() &&
+                           std::any_of(live_.begin(), live_.end(), [this](const Live& live) {
+                             return has_definition(live.serves);
+                           });
+    if (any_owner) {
+      return who(
+          kind + " in the definition that it was recorded under",
+          [this](const Serves& serves) { return has_definition(serves); }, advice, "");
+    }
+    std::string text = who(
+        kind, [this](const Serves& serves) { return has_kind(serves, row_.kind); }, advice,
         "start a program that has it");
+    const bool any = std::any_of(live_.begin(), live_.end(), [this](const Live& live) {
+      return has_kind(live.serves, row_.kind);
+    });
+    if (any && !row_.definition.empty()) {
+      text += ", in another definition than " + in_quotes(row_.definition) +
+              ", which it was recorded under";
+    }
+    return text;
   }
 
   // --- By status ---
