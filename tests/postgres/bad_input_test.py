@@ -101,7 +101,10 @@ class BadInput(unittest.TestCase):
         self.one_sentence(err, *parts)
 
     def test_urls(self):
-        for url, part in (("postgresql://me@host:port/db", "invalid"),
+        for url, part in (("postgresql://me@host:port/db", 'invalid integer value "port"'),
+                          ("postgresql://me@host:99999/db", "invalid port number"),
+                          ("postgresql://me@host/db?sslmode=yes", 'invalid sslmode value: "yes"'),
+                          ("postgresql://me@host/db?target_session_attrs=master", "invalid target_session_attrs value"),
                           ("postgresql://me@127.0.0.1/db?shema=x", "of Pawl there are namespace, schema, prepare"),
                           ("postgresql://me@127.0.0.1/db?schema=a-b", "the schema is a name of up to 63 letters"),
                           ("postgresql://me@127.0.0.1/db?namespace=", "the namespace is empty"),

@@ -16,9 +16,9 @@
 namespace pawl::store::pg {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class SchemaTest : public testing::Test {
+class SchemaTest : public ::testing::Test {
  protected:
   static PostgresServer& server() {
     static PostgresServer started;
@@ -122,7 +122,7 @@ TEST_F(SchemaTest, TwoAtOnceDoItOnce) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    EXPECT_THAT(errors, testing::Each(""));
+    EXPECT_THAT(errors, ::testing::Each(""));
     EXPECT_EQ(versions(), all_versions());
   }
 }
