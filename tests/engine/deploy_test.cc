@@ -552,6 +552,32 @@ TEST_F(RollingDeploys, WhenTheLastOfADefinitionDiesOthersGoOnAfterItsLease) {
   EXPECT_EQ(new_node->row("r").status, RunStatus::kCompleted);
 }
 
+// One that was declared dead has the run in memory as it was.
+TEST_F(RollingDeploys, WhatIsInMemoryIsNotTakenBackEither) {
+  const auto twice = [](const std::string& fingerprint) {
+    return code(fingerprint,
+                {plain_step(CommandKind::kSignal, "go"), plain_step(CommandKind::kSignal, "go")});
+  };
+  Node old_node(disk_, sim(2), {twice("1")});
+  start_run(old_node, "r");
+  EngineOptions options;
+  options.beats_when_idle = true;
+  Node new_node(disk_, sim(3), {twice("2")}, {}, options);
+  new_node.env->advance(40'000);  // The other one says nothing.
+  new_node.signal("r", "go");
+  new_node.env->run_ready();
+  ASSERT_EQ(new_node.row("r").definition, "2");
+  ASSERT_EQ(new_node.row("r").status, RunStatus::kWaiting);
+  old_node.env->run_ready();  // Hears that it is dead, and begins again.
+  const std::int64_t epoch = new_node.row("r").epoch;
+  old_node.signal("r", "go");
+  old_node.env->run_ready();
+  EXPECT_EQ(new_node.row("r").epoch, epoch);
+  new_node.env->run_ready();
+  EXPECT_EQ(new_node.row("r").status, RunStatus::kCompleted);
+  EXPECT_EQ(new_node.row("r").definition, "2");
+}
+
 TEST_F(RollingDeploys, AnIdleWorkerCountsAsAlive) {
   const auto old_node = start_node("1");
   start_run(*old_node, "r");
