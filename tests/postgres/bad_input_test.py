@@ -7,13 +7,15 @@ Usage: bad_input_test.py PATH_TO_PAWL PATH_TO_HOST
 
 import os
 import pathlib
+import shutil
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 import unittest
+import urllib.parse
 
 import serve
 
@@ -71,7 +73,7 @@ class BadInput(unittest.TestCase):
         cls.server = serve.Server(tcp=True)
         cls.addClassCleanup(cls.server.close)
         hba = cls.server.directory / "data" / "pg_hba.conf"
-        hba.write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n", encoding="ascii")
+        hba.write_text("local all all trust\nlocal replication all trust\nhost all all 127.0.0.1/32 scram-sha-256\n", encoding="ascii")
         cls.server.query("SELECT pg_reload_conf()")
         cls.server.query("CREATE ROLE me LOGIN PASSWORD 'right'")
         cls.server.query("CREATE DATABASE mine OWNER me")
@@ -184,6 +186,29 @@ class BadInput(unittest.TestCase):
         code, _, err = host(self.as_me("mine", schema="not_made"))
         self.assertEqual(code, 1)
         self.one_sentence(err, "25006", "this server only reads")
+
+    def test_a_standby(self):
+        url = self.as_me("mine", schema="followed")
+        self.assertEqual(host(url)[0], 0)
+        files = pathlib.Path(tempfile.mkdtemp(prefix="pawl-copy-"))
+        self.addCleanup(shutil.rmtree, files)
+        self.server.copy_to(files / "data")
+        standby = serve.Copy(self.server, files / "data", "standby.signal", {"primary_conninfo": self.server.url()})
+        self.addCleanup(standby.close)
+        there = standby.url("mine", schema="followed").replace("//postgres@", "//me@")
+        self.assertEqual(pawl("list", url=there), (0, "", ""))
+        code, _, err = pawl("start", "same", "--id", "a", url=there)
+        self.assertEqual(code, STORE_FAILED)
+        self.one_sentence(err, "25006", "this server only reads", "target_session_attrs=read-write")
+        code, _, err = host(there)
+        self.assertEqual(code, 1)
+        self.one_sentence(err, "25006", "this server only reads")
+        # With both in the URL, the one that writes is found.
+        hosts = ",".join(urllib.parse.quote(str(each.directory), safe="") + f":{each.port}"
+                         for each in (standby, self.server))
+        both = f"postgresql://me@{hosts}/mine?schema=followed&target_session_attrs=read-write"
+        self.assertEqual(pawl("start", "same", "--id", "a", url=both)[0], 0)
+        self.assertEqual(host(both)[:2], (0, "ready\n"))
 
     def test_a_database_that_goes_while_somebody_works(self):
         self.server.query("CREATE DATABASE brief OWNER me")

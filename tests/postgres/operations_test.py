@@ -165,8 +165,7 @@ class Operations(unittest.TestCase):
         copy = self.archive / "copy"
         with Host(self.url("pawl_worker")) as worker:
             worker.do("start", "same", "pitr", 2)
-            subprocess.run([serve.programs() / "pg_basebackup", "-D", copy, "-X", "stream", "-c", "fast",
-                            "-d", self.server.url()], check=True)
+            self.server.copy_to(copy)
             worker.do("go", "pitr", 0, 1)
             worker.do("wait", "pitr", 0, 1)
             moment = self.server.query("SELECT now()")
@@ -180,9 +179,9 @@ class Operations(unittest.TestCase):
         while self.server.query("SELECT pg_walfile_name(pg_switch_wal()) > last_archived_wal AND last_archived_wal > "
                                 f"'{last}' FROM pg_stat_archiver") != "t":
             self.assertLess(time.monotonic(), deadline, "nothing is archived")
-        restored = RestoredServer(self.server, copy, {"restore_command": f"cp {self.archive}/%f %p",
-                                                      "recovery_target_time": moment, "recovery_target_action": "promote",
-                                                      "archive_mode": "off"})
+        restored = serve.Copy(self.server, copy, "recovery.signal",
+                              {"restore_command": f"cp {self.archive}/%f %p", "recovery_target_time": moment,
+                               "recovery_target_action": "promote", "archive_mode": "off"})
         self.addCleanup(restored.close)
         url = restored.url("shop").replace("//postgres@", "//pawl_worker@")
         deadline = time.monotonic() + 60
@@ -212,23 +211,6 @@ class Operations(unittest.TestCase):
                     worker.do("go", "copied", 0, 2)
                     self.assertEqual(worker.do("wait", "copied", 0, 2), ["copied-0 1 1", "copied-1 1 1"])
                     self.assertEqual(worker.stop(), 0)
-
-
-class RestoredServer(serve.Server):
-    """A server on a copy of the files of another one."""
-
-    def __init__(self, origin, data, settings):  # pylint: disable=super-init-not-called
-        self.tcp = False
-        self.settings = origin.settings | settings
-        self.process = None
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="pawl-postgres-"))
-        self.port = origin.port
-        shutil.move(data, self.directory / "data")
-        (self.directory / "data" / "recovery.signal").touch()
-        if (user := serve.account()) is not None:
-            subprocess.run(["chown", "-R", f"{user.pw_uid}:{user.pw_gid}", self.directory], check=True)
-        (self.directory / "data").chmod(0o700)
-        self.start()
 
 
 if __name__ == "__main__":
