@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 import serve
 
@@ -58,6 +59,10 @@ class Host:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
+
+
+def pawl_signal(url, run):
+    return subprocess.run([PAWL, "signal", run, "go", "null", "--store", url], capture_output=True, check=False).returncode
 
 
 class Operations(unittest.TestCase):
@@ -194,6 +199,35 @@ class Operations(unittest.TestCase):
             # The signal has to be sent again; what has ended has ended.
             worker.do("go", "pitr", 1, 2)
             self.assertEqual(worker.do("wait", "pitr", 0, 2), ["pitr-0 1 1", "pitr-1 1 1"])
+            self.assertEqual(worker.stop(), 0)
+
+    def test_the_primary_is_lost_and_a_standby_takes_over(self):
+        # Both of its own: the primary does not come back.
+        primary = serve.Server()
+        self.addCleanup(primary.close)
+        with Host(primary.url()) as first:
+            self.assertEqual(first.stop(), 0)
+        files = pathlib.Path(tempfile.mkdtemp(prefix="pawl-copy-"))
+        self.addCleanup(shutil.rmtree, files)
+        primary.copy_to(files / "data")
+        standby = serve.Copy(primary, files / "data", "standby.signal",
+                             {"primary_conninfo": primary.url() + "?application_name=standby"})
+        self.addCleanup(standby.close)
+        primary.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        primary.query("SELECT pg_reload_conf()")
+        hosts = ",".join(urllib.parse.quote(str(each.directory), safe="") + f":{each.port}" for each in (primary, standby))
+        with Host(f"postgresql://postgres@{hosts}/postgres?target_session_attrs=read-write") as worker:
+            worker.do("start", "same", "moved", 20)
+            worker.do("go", "moved", 0, 5)
+            worker.do("wait", "moved", 0, 5)
+            primary.kill()
+            standby.query("SELECT pg_promote()")
+            # Whoever asks in between is told that the connection was lost, and asks again.
+            deadline = time.monotonic() + 60
+            for i in range(5, 20):
+                while pawl_signal(standby.url(), f"moved-{i}") != 0:
+                    self.assertLess(time.monotonic(), deadline, "nobody takes a signal")
+            self.assertEqual(worker.do("wait", "moved", 0, 20), [f"moved-{i} 1 1" for i in range(20)])
             self.assertEqual(worker.stop(), 0)
 
     def test_a_file_is_copied_while_it_is_used(self):
