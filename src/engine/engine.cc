@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include <boost/json.hpp>
-
 #include "base/run_uuid.h"
 #include "engine/engine_impl.h"
+#include "engine/serves.h"
 #include "engine/store_clock.h"
 
 namespace pawl::engine {
@@ -133,24 +132,19 @@ void EngineImpl::run_job_done() {
 }
 
 store::WorkerInfo EngineImpl::worker_info(std::int64_t now_ms) const {
-  namespace json = boost::json;
   store::WorkerInfo info;
   info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
   info.now_ms = now_ms;
   info.expires_ms = now_ms + options_.lease_ms;
-  json::object serves;
-  json::object kinds;
+  Serves serves;
   for (const auto& [kind, definition] : definitions_) {
-    kinds[kind] = definition.fingerprint;
+    serves.kinds.emplace_back(kind, definition.fingerprint);
   }
-  serves["kinds"] = std::move(kinds);
-  serves["activities"] = json::array(activity_names_.begin(), activity_names_.end());
-  json::array queues;
+  serves.activities = activity_names_;
   for (const Queue& queue : queues_) {
-    queues.push_back(json::string(queue.options.name));
+    serves.queues.push_back(queue.options.name);
   }
-  serves["queues"] = std::move(queues);
-  info.serves = json::serialize(serves);
+  info.serves = write_serves(serves);
   return info;
 }
 
@@ -159,12 +153,14 @@ Result<void> EngineImpl::start() {
   const std::int64_t now_ms = env_->now_ms();
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
   PAWL_TRY_ASSIGN(const store::Sweep swept, store_->free_expired(worker_, now_ms));
+  PAWL_TRY_ASSIGN(const std::vector<store::KnownWorker> workers, store_->read_workers());
   PAWL_TRY_ASSIGN(const store::News before, store_->read_news(worker_, store::kNever));
   store_->watch([this] { on_change(); });
-  post(Lane::kLoop, [this, now_ms, swept, next = before.next] {
+  post(Lane::kLoop, [this, now_ms, swept, workers, next = before.next] {
     inbox_read_ = next;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
     beat_ms_ = now_ms + options_.lease_ms / 3;
+    know_workers(workers);
     sweep_ms_ = swept.next_ms;
     swept_ms_ = now_ms;
     started_ = true;
@@ -651,6 +647,7 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
         find(known->second)->phase == Phase::kParked) {
       beat();
       send.claim_for = worker_;  // It is here: no need for another commit to take it.
+      send.claim_as = fingerprint_of(find(known->second)->run->row().kind);
       ++coming_;
     }
     submit<store::Send>(std::move(send), [this, done](Result<void> result, store::Send& sent) {

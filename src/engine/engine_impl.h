@@ -1,7 +1,8 @@
 // EngineImpl: the engine's state, all of it touched on the loop only. Its parts are spread over
-// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_stuck.cc (runs
-// that others could not go on with), engine_sagas.cc (compensations), engine_tasks.cc (queues) and
-// engine_retention.cc (removing old runs).
+// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_workers.cc
+// (which runs are left to others), engine_stuck.cc (runs that others could not go on with),
+// engine_sagas.cc (compensations), engine_tasks.cc (queues) and engine_retention.cc (removing old
+// runs).
 #pragma once
 
 #include <atomic>
@@ -199,7 +200,7 @@ class EngineImpl final : public Engine {
   // Of runs_at_once.
   std::size_t free_places() const;
   void use_places();
-  void find_next_wake();
+  void find_next_wake(std::int64_t claimed_ms);
   void take_over(store::Claim& claim);
   void load(const store::RunRow& row, std::vector<store::Arrival> inbox);
   void loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> loaded);
@@ -229,6 +230,12 @@ class EngineImpl final : public Engine {
   void watch_deadline(Slot& slot);
   Slot* find_held(store::RunKey key);
   Slot* find(store::RunKey key);
+
+  // --- Other workers, and what is left to them (engine_workers.cc) ---
+  void read_workers();
+  // None: the kind is not here.
+  std::optional<std::string> fingerprint_of(std::string_view kind) const;
+  void know_workers(const std::vector<store::KnownWorker>& workers);
 
   // --- Runs that others could not go on with (engine_stuck.cc) ---
   void look_for_stuck();
@@ -309,7 +316,10 @@ class EngineImpl final : public Engine {
   std::set<std::pair<std::int64_t, store::RunKey>> deadlines_;
   bool is_claiming_ = false;
   bool claim_again_ = false;
-  std::size_t coming_ = 0;  // Places kept for what claims and starts under way may bring.
+  std::size_t coming_ = 0;      // Places kept for what claims and starts under way may bring.
+  store::WorkersMark workers_;  // Those that left_ is made of.
+  std::vector<store::KindDefinition> left_;  // Runs of these are for other workers.
+  bool is_reading_workers_ = false;
   std::optional<store::RunKey> stuck_after_;  // A search goes on behind this one.
   bool is_claiming_stuck_ = false;
   bool look_for_stuck_again_ = false;

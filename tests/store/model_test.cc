@@ -363,6 +363,9 @@ class World {
       }
     }
     EXPECT_EQ(value(store.next_wake(kKinds)), model_.next_wake(kKinds));
+    const std::vector<KindDefinition> left = {{kKinds[0], kPrints[1]}, {kKinds[1], kPrints[2]}};
+    EXPECT_EQ(value(store.next_wake(kKinds, left, generator_.now_ms)),
+              model_.next_wake(kKinds, left, generator_.now_ms));
     for (const auto& [worker, unused] : model_.workers) {
       compare_news(store, worker);
     }

@@ -106,7 +106,9 @@ class Operations {
                     std::int64_t now_ms);
   // Puts it into the inbox of an open run, and wakes that.
   Result<ArrivalKey> deliver(const RunHead& target, const NewArrival& arrival, std::int64_t now_ms);
-  Result<std::optional<Claim>> claim_for(WorkerKey worker, RunKey run, std::int64_t now_ms);
+  // As `claim_for` and `claim_as` of `op` say.
+  template <class T>
+  Result<std::optional<Claim>> claim_for(const T& op, RunKey run);
 
   // tasks.cc
   Result<void> run(TakeTasks& op);
@@ -167,6 +169,19 @@ class Operations {
   WorkerKey known_worker_ = 0;  // Seen in this transaction.
   bool concerns_others_ = false;
 };
+
+template <class T>
+Result<std::optional<Claim>> Operations::claim_for(const T& op, RunKey run_key) {
+  Claim claim;
+  claim.run = run_key;
+  claim.worker = op.claim_for;
+  claim.definition = op.claim_as;
+  claim.now_ms = op.now_ms;
+  if (op.claim_for != 0) {
+    PAWL_TRY(run(claim));
+  }
+  return claim.claimed ? std::optional<Claim>(std::move(claim)) : std::nullopt;
+}
 
 template <class T>
 Result<std::optional<RunHead>> Operations::find_open_target(T& op) {

@@ -57,6 +57,12 @@ struct Release {
   std::int64_t now_ms = 0;
 };
 
+// What is due, and who works.
+struct Due {
+  std::vector<RunKey> runs;
+  WorkersMark workers;
+};
+
 // Runs with their inputs, tags and reasons.
 class Runs {
  public:
@@ -102,12 +108,11 @@ class Runs {
   // Runs of this worker are to be claimed now.
   virtual Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) = 0;
 
-  // Up to `limit` of these kinds that are to be woken by now, longest due first, each once.
-  virtual Result<std::vector<RunKey>> find_due(std::span<const std::string> kinds,
-                                               std::int64_t now_ms, std::size_t limit) = 0;
-  // Up to `limit` blocked ones behind `after` that ClaimStuck is for, in order of key.
-  virtual Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                                   std::size_t limit) = 0;
+  // Those that ClaimDue is for, longest due first, each once; and, as seen after that, who works.
+  virtual Result<Due> find_due(const ClaimDue& op) = 0;
+  // Up to `limit` blocked ones that ClaimStuck is for because of one of its codes, in order of key.
+  virtual Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
+                                                   const ClaimStuck::Code& code) = 0;
   // The same for those that need an activity.
   virtual Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
                                                    std::size_t limit) = 0;
@@ -257,6 +262,7 @@ class Workers {
   virtual Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) = 0;
   virtual Result<void> remove(WorkerKey worker) = 0;
   virtual Result<std::vector<WorkerLease>> read() = 0;
+  virtual Result<WorkersMark> mark() = 0;
 };
 
 // What is about the whole transaction.

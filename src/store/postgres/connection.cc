@@ -220,6 +220,12 @@ Result<void> Connection::Impl::connect() {
 
 Error Connection::Impl::not_connected(const Parameters& given, const std::string& message,
                                       bool needs_password, std::int64_t took_ms) const {
+  // What libpq says before it asks anybody.
+  if (message.starts_with("invalid ")) {
+    return make_error(ErrorCode::kInvalidArgument, "cannot connect to the database at '" + place +
+                                                       "': " + one_line(message) +
+                                                       "; correct the store's URL");
+  }
   std::string sqlstate;
   if (needs_password) {
     sqlstate = "28P01";

@@ -131,9 +131,12 @@ class PostgresStore : public MovableStore {
   Result<std::vector<RunRow>> read_children(RunKey run) override {
     return reader_.read_children(run);
   }
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
-    return reader_.next_wake(kinds);
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const KindDefinition> left,
+                                 std::int64_t after_ms) override {
+    return reader_.next_wake(kinds, left, after_ms);
   }
+  Result<std::vector<KnownWorker>> read_workers() override { return reader_.read_workers(); }
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override {
     return reader_.due_tasks(now_ms, limit, next_due);

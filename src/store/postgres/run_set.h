@@ -82,10 +82,9 @@ class RunSet : public Runs {
   Result<void> pause(RunKey run) override;
   Result<void> unpause(const RunHead& head, std::int64_t now_ms) override;
   Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) override;
-  Result<std::vector<RunKey>> find_due(std::span<const std::string> kinds, std::int64_t now_ms,
-                                       std::size_t limit) override;
-  Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                           std::size_t limit) override;
+  Result<Due> find_due(const ClaimDue& op) override;
+  Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
+                                           const ClaimStuck::Code& code) override;
   Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
                                            std::size_t limit) override;
   Result<std::vector<RunHead>> read_child_heads(RunKey run) override;

@@ -1,6 +1,7 @@
 #include "store/postgres/side_sets.h"
 
 #include "base/check.h"
+#include "store/postgres/records.h"
 
 namespace pawl::store::pg {
 
@@ -187,6 +188,12 @@ Result<std::vector<WorkerLease>> WorkerSet::read() {
     workers.push_back({row.as_integer(0), row.as_moment(1), false});
   }
   return workers;
+}
+
+Result<WorkersMark> WorkerSet::mark() {
+  const Call& call = session_.query(kWorkersMark).integer(session_.ns());
+  PAWL_TRY(session_.run());
+  return read_mark(call);
 }
 
 }  // namespace pawl::store::pg

@@ -15,6 +15,7 @@
 #include "store/sqlite/side_tables.h"
 #include "store/sqlite/sqlite_catalog.h"
 #include "store/sqlite/task_table.h"
+#include "store/sqlite/worker_table.h"
 #include "store/store.h"
 
 namespace pawl::store {
@@ -46,7 +47,11 @@ class ReadingStore : public MovableStore {
   Result<std::vector<std::string>> read_promises(RunKey run) override;
   Result<std::vector<TaskRow>> read_tasks(RunKey run) override;
   Result<std::vector<RunRow>> read_children(RunKey run) override;
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override;
+  using Store::next_wake;
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const KindDefinition> left,
+                                 std::int64_t after_ms) override;
+  Result<std::vector<KnownWorker>> read_workers() override;
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override;
   Catalog& catalog() override { return catalog_; }
@@ -72,6 +77,7 @@ class ReadingStore : public MovableStore {
   TaskTable tasks_;
   PromiseTable promises_;
   CompensationTable compensations_;
+  WorkerTable workers_;
   SqliteCatalog catalog_;
 };
 

@@ -57,11 +57,13 @@ class RunTable : public Runs {
   Result<void> unpause(const RunHead& head, std::int64_t now_ms) override;
   Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) override;
 
-  Result<std::vector<RunKey>> find_due(std::span<const std::string> kinds, std::int64_t now_ms,
-                                       std::size_t limit) override;
+  Result<Due> find_due(const ClaimDue& op) override;
   Result<std::int64_t> next_wake(std::string_view kind);
-  Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                           std::size_t limit) override;
+  // As Store::next_wake(), of a kind that is in `left`.
+  Result<std::int64_t> next_wake(std::string_view kind, std::span<const KindDefinition> left,
+                                 std::int64_t after_ms);
+  Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
+                                           const ClaimStuck::Code& code) override;
   Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
                                            std::size_t limit) override;
   // Open ones.
@@ -86,7 +88,7 @@ class RunTable : public Runs {
   Result<void> add_input_and_tags(const RunRow& row, std::string_view input,
                                   std::span<const Tag> tags);
   // Of one kind: moment and key.
-  Result<void> add_due(std::string_view kind, std::int64_t now_ms, std::size_t limit,
+  Result<void> add_due(const ClaimDue& op, std::string_view kind,
                        std::vector<std::pair<std::int64_t, RunKey>>& due);
   static Result<std::vector<RunKey>> read_keys(Query& query);
   Result<std::optional<RunRow>> read_one(Query& query);
@@ -122,6 +124,9 @@ class RunTable : public Runs {
   Statement free_;
   Statement find_due_;
   Statement next_wake_;
+  Statement find_due_left_;
+  Statement read_wakes_;
+  Statement workers_mark_;
   Statement find_blocked_;
   Statement find_own_blocked_;
   Statement find_needing_;
