@@ -160,9 +160,8 @@ class Kit final : public pawl::detail::ClientHooks {
     if (!opened) {
       pawl::detail::throw_client_error("test kit", opened.error());
     }
-    client_->open(*std::move(opened),
-                  {settings_, options_.replay_every_turn,
-                   [this](const store::CommitTurn& turn) { look_at(turn); }, false});
+    client_->open(*std::move(opened), {settings_, options_.replay_every_turn,
+                                       [this](const store::CommitTurn& turn) { look_at(turn); }});
   }
 
   void crash() {
