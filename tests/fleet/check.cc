@@ -62,6 +62,8 @@ class Check {
              "SELECT id || ' (status ' || status || ')' FROM {schema}pawl_run WHERE status NOT "
              "BETWEEN 4 AND 7");
     say_each("is left of a run that has ended", "SELECT 'task ' || id FROM {schema}pawl_task");
+    findings_.deadlocks =
+        number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
     findings_.claims = number("SELECT coalesce(sum(epoch), 0) FROM {schema}pawl_run");
   }
 

@@ -17,6 +17,7 @@ struct Findings {
   std::size_t runs = 0;
   std::size_t entries = 0;
   std::size_t claims = 0;
+  std::size_t deadlocks = 0;  // Since the server's last crash.
   std::size_t executions = 0;
   std::size_t executed_again = 0;
 };

@@ -3,7 +3,7 @@
 // was recorded twice.
 //
 //   fleet [--seed N] [--seconds N] [--workers N] [--window N] [--lease-ms N] [--skew-s N]
-//         [--faults kill,stop,cut,restart,failover]
+//         [--faults kill,stop,cut,terminate,restart,failover]
 //
 // A seed repeats the programs and the accidents, but not the moments that they come at.
 #include <signal.h>
@@ -54,12 +54,10 @@ constexpr int kEndPatienceS = 30;
 constexpr milliseconds kLook(5);
 constexpr milliseconds kCount(300);
 
-enum class Fault : std::uint8_t { kKill, kStop, kCut, kRestart, kFailover };
-const std::map<std::string, Fault> kFaults = {{"kill", Fault::kKill},
-                                              {"stop", Fault::kStop},
-                                              {"cut", Fault::kCut},
-                                              {"restart", Fault::kRestart},
-                                              {"failover", Fault::kFailover}};
+enum class Fault : std::uint8_t { kKill, kStop, kCut, kTerminate, kRestart, kFailover };
+const std::map<std::string, Fault> kFaults = {
+    {"kill", Fault::kKill}, {"terminate", Fault::kTerminate}, {"stop", Fault::kStop},
+    {"cut", Fault::kCut},   {"restart", Fault::kRestart},     {"failover", Fault::kFailover}};
 
 struct Settings {
   std::uint64_t seed = 0;
@@ -459,6 +457,9 @@ class Fleet {
       case Fault::kCut:
         cut(rng_.chance(20) ? feeder() : worker());
         break;
+      case Fault::kTerminate:
+        terminate();
+        break;
       case Fault::kRestart:
         servers_.restart();
         count("server restarted");
@@ -502,6 +503,15 @@ class Fleet {
       link->cut(kHow[how], silence);
     }
     count(kNames[how]);
+  }
+
+  // The server ends some of the sessions, in the middle of whatever they do.
+  void terminate() {
+    servers_.primary().execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pawl' "
+        "AND random() < " +
+        std::to_string(rng_.between(1, 10)) + " / 10.0");
+    count("sessions ended by the server");
   }
 
   void fail_over() {
@@ -583,8 +593,8 @@ class Fleet {
     }
     std::cout << findings.executions << " executions of activities, " << findings.executed_again
               << " of them again; runs claimed " << findings.claims << " times; "
-              << workers_started_ << " workers started, which went by at least "
-              << workers_seen_.size() << " numbers\n"
+              << findings.deadlocks << " deadlocks of late; " << workers_started_
+              << " workers started, which went by at least " << workers_seen_.size() << " numbers\n"
               << std::chrono::duration_cast<seconds>(took).count() << " s" << std::endl;
   }
 
@@ -623,7 +633,7 @@ std::string command_of(const Settings& settings) {
 Settings parse(const std::vector<std::string>& args) {
   Settings settings;
   settings.seed = std::random_device()();
-  std::string faults = "kill,stop,cut,restart,failover";
+  std::string faults = "kill,stop,cut,terminate,restart,failover";
   if (args.size() % 2 != 0) {
     throw std::invalid_argument("each option has a value");
   }
