@@ -216,7 +216,7 @@ std::variant<Checked, Trouble> check_source(Console& console, const Programs& pr
         exported_runs(arguments.paths, arguments.kinds);
     return runs ? check_all(console, programs, **runs) : Trouble{runs.error(), ""};
   }
-  const auto store = open_store(console.shared(), Access::kLook);
+  const auto store = open_store(console, Access::kLook);
   return store ? check_all(console, programs, *open_runs_of(**store, arguments.kinds))
                : Trouble{store.error(), ""};
 }

@@ -21,6 +21,8 @@ void add_fork_command(Frame& frame);
 void add_retry_command(Frame& frame);
 void add_store_commands(Frame& frame);  // tasks, stats, workers
 void add_check_command(Frame& frame);
+void add_db_command(Frame& frame);
+void add_migrate_command(Frame& frame);
 void add_conform_command(Frame& frame);
 void add_bench_command(Frame& frame);
 void add_completion_commands(Frame& frame);  // completion, __complete

@@ -113,7 +113,10 @@ std::size_t Console::width() const {
 std::int64_t Console::now_ms() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
-      .count();
+             .count() +
+         clock_offset_ms_;
 }
+
+void Console::set_clock(std::int64_t now_ms) { clock_offset_ms_ += now_ms - this->now_ms(); }
 
 }  // namespace pawl::cli

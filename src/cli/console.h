@@ -60,6 +60,8 @@ class Console {
   }
 
   std::int64_t now_ms() const;
+  // It is this time now, whatever the machine's clock says.
+  void set_clock(std::int64_t now_ms);
   const view::Zone& zone() const { return zone_; }
   // With milliseconds and the zone.
   std::string moment(std::int64_t ms) const { return view::zoned_moment(ms, zone_); }
@@ -72,6 +74,7 @@ class Console {
   const Shared shared_;
   view::Zone zone_;
   bool has_colors_ = false;
+  std::int64_t clock_offset_ms_ = 0;
   int reason_ = 0;  // Why something could not be printed, the first time.
 };
 

@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "store/catalog.h"
 #include "store/state.h"
+#include "view/live_workers.h"
 #include "view/run_details.h"
 #include "view/text.h"
 
@@ -29,6 +30,7 @@ struct Described {
   view::RunDetails details;
   store::State state;
   std::string worker;  // Who holds it; empty: nobody.
+  bool needs_worker = false;
 };
 
 std::string shown(std::string_view text) { return view::line_text(text, kNameChars); }
@@ -43,6 +45,7 @@ json::object to_json(const Described& described) {
   object["tags"] = tags_json(details.tags);
   object["definition"] = details.row.definition;
   object["worker"] = described.worker.empty() ? json::value() : json::value(described.worker);
+  object["needsWorker"] = described.needs_worker;
   object["entries"] = details.last_seq;
   if (details.outcome) {
     object["outcome"] = payload_json(*details.outcome);
@@ -104,6 +107,7 @@ class Printer {
         details_(described.details),
         state_(described.state),
         worker_(described.worker),
+        needs_worker_(described.needs_worker),
         now_ms_(console.now_ms()) {}
 
   void print() {
@@ -145,6 +149,9 @@ class Printer {
         "status",
         (row.is_paused ? "paused, " : "") + shown(store::status_text(row.status, row.waiting_for)),
         status_tone(store::status_name(row.status)));
+    if (needs_worker_) {
+      field("worker", "no live worker has its kind; start a program that does", Tone::kOdd);
+    }
     field("started", ago(row.created_ms));
     field(is_closed ? "ended" : "since", ago(row.changed_ms));
     if (is_closed) {
@@ -300,11 +307,12 @@ class Printer {
   const view::RunDetails& details_;
   const store::State& state_;
   const std::string& worker_;
+  const bool needs_worker_;
   const std::int64_t now_ms_;
 };
 
 Result<int> run(Console& console, const RunName& name) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, name, Match::kPrefix));
   Described described;
   PAWL_TRY_ASSIGN(described.details, view::read_details(*store, row));
@@ -313,6 +321,7 @@ Result<int> run(Console& console, const RunName& name) {
   for (const store::WorkerRow& worker : workers) {
     described.worker = worker.key == row.owner ? worker.name : described.worker;
   }
+  described.needs_worker = view::LiveWorkers(workers, console.now_ms()).is_abandoned(row);
   if (console.is_table()) {
     Printer(console, described).print();
   } else {

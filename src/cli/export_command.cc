@@ -54,7 +54,7 @@ std::string file_name(const store::RunRow& row) {
 }
 
 Result<int> export_one(Console& console, const Arguments& arguments) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
   PAWL_TRY_ASSIGN(const portable::RunDocument document, portable::read_document(*store, row.key));
   const std::string text = portable::to_json(document);
@@ -68,7 +68,7 @@ Result<int> export_one(Console& console, const Arguments& arguments) {
 
 Result<int> export_matching(Console& console, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(const view::RunQuery query, make_query(arguments.filter, console));
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   const std::filesystem::path directory = arguments.directory;
   std::error_code error;
   std::filesystem::create_directories(directory, error);

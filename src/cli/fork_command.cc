@@ -84,7 +84,7 @@ Result<portable::ForkRequest> make_request(const Arguments& arguments, std::int6
 Result<int> run(Console& console, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(portable::ForkRequest request, make_request(arguments, console.now_ms()));
   PAWL_TRY_ASSIGN(const auto store,
-                  open_store(console.shared(), arguments.is_dry ? Access::kLook : Access::kChange));
+                  open_store(console, arguments.is_dry ? Access::kLook : Access::kChange));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kExact));
   request.id = arguments.id;
   if (request.id.empty()) {

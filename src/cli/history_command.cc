@@ -69,7 +69,7 @@ Result<void> print_entries(Console& console, store::Store& store, const store::R
 }
 
 Result<int> run(Console& console, const Arguments& arguments) {
-  const auto open = [&] { return open_store(console.shared(), Access::kLook); };
+  const auto open = [&] { return open_store(console, Access::kLook); };
   PAWL_TRY_ASSIGN(const auto store, open());
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
   const bool as_jsonl = arguments.output == "jsonl";

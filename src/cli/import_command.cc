@@ -37,7 +37,7 @@ Result<int> run(Console& console, const Arguments& arguments) {
     document->image.row.id = arguments.id;
   }
   document->image.row.is_paused = document->image.row.is_paused || arguments.is_paused;
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kChange));
   // Two runs with one run id would be taken for the same one, e.g. by who keeps keys of activities.
   PAWL_TRY_ASSIGN(const bool is_taken, store->catalog().has_run(document->image.row.uuid));
   if (is_taken) {

@@ -12,6 +12,7 @@
 #include "cli/run_filter.h"
 #include "cli/store_access.h"
 #include "cli/table.h"
+#include "view/live_workers.h"
 
 namespace pawl::cli {
 
@@ -32,11 +33,12 @@ struct Arguments {
 
 class ListPrinter {
  public:
-  explicit ListPrinter(Console& console) : console_(console) {}
+  ListPrinter(Console& console, const view::LiveWorkers& workers)
+      : console_(console), workers_(workers) {}
 
   void add(const store::RunRow& row) {
     if (console_.is_jsonl()) {
-      print_json(console_, run_json(row));
+      print_json(console_, to_json(row));
     } else if (console_.is_json()) {
       rows_.push_back(row);
     } else {
@@ -51,7 +53,7 @@ class ListPrinter {
     if (console_.is_json()) {
       json::array runs;
       for (const store::RunRow& row : rows_) {
-        runs.push_back(run_json(row));
+        runs.push_back(to_json(row));
       }
       print_json(console_, json::object{{"runs", std::move(runs)},
                                         {"next", next ? json::value(store::cursor_text(*next))
@@ -68,24 +70,34 @@ class ListPrinter {
   }
 
  private:
+  json::object to_json(const store::RunRow& row) const {
+    json::object object = run_json(row);
+    if (workers_.is_abandoned(row)) {
+      object["needsWorker"] = true;
+    }
+    return object;
+  }
+  std::string status(const store::RunRow& row) const {
+    return (row.is_paused ? "paused, " : "") + store::status_text(row.status, row.waiting_for) +
+           (workers_.is_abandoned(row) ? ", no worker has its kind" : "");
+  }
   void print_table() {
     Table table(std::exchange(has_heads_, true)
                     ? std::vector<std::string>(5)
                     : std::vector<std::string>{"id", "kind", "status", "started", "changed"});
     for (const store::RunRow& row : rows_) {
-      table.add(
-          {{row.number == 1 ? row.id : row.id + " #" + std::to_string(row.number)},
-           {row.kind},
-           {(row.is_paused ? "paused, " : "") + store::status_text(row.status, row.waiting_for),
-            status_tone(store::status_name(row.status))},
-           {console_.brief_moment(row.created_ms)},
-           {console_.brief_moment(row.changed_ms)}});
+      table.add({{row.number == 1 ? row.id : row.id + " #" + std::to_string(row.number)},
+                 {row.kind},
+                 {status(row), status_tone(store::status_name(row.status))},
+                 {console_.brief_moment(row.created_ms)},
+                 {console_.brief_moment(row.changed_ms)}});
     }
     table.print(console_);
     rows_.clear();
   }
 
   Console& console_;
+  const view::LiveWorkers& workers_;
   std::vector<store::RunRow> rows_;
   bool has_heads_ = false;
 };
@@ -96,8 +108,10 @@ Result<int> list(Console& console, const Arguments& arguments) {
   if (!arguments.cursor.empty()) {
     PAWL_TRY_ASSIGN(after, read_cursor(arguments.cursor));
   }
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
-  ListPrinter printer(console);
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
+  PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> rows, store->catalog().list_workers());
+  const view::LiveWorkers workers(rows, console.now_ms());
+  ListPrinter printer(console, workers);
   std::size_t count = 0;
   bool has_more = false;
   store::RunCursor last;
@@ -117,7 +131,7 @@ Result<int> list(Console& console, const Arguments& arguments) {
 
 Result<int> count(Console& console, const FilterArguments& filter) {
   PAWL_TRY_ASSIGN(const view::RunQuery query, make_query(filter, console));
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const std::int64_t number, count_matching(console, *store, query));
   if (console.is_table()) {
     console.print(std::to_string(number) + "\n");

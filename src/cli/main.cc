@@ -31,6 +31,8 @@ int run(int argc, char** argv) {
   pawl::cli::add_import_command(frame);
   pawl::cli::add_store_commands(frame);
   pawl::cli::add_check_command(frame);
+  pawl::cli::add_db_command(frame);
+  pawl::cli::add_migrate_command(frame);
   pawl::cli::add_conform_command(frame);
   pawl::cli::add_bench_command(frame);
   pawl::cli::add_completion_commands(frame);

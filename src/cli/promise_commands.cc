@@ -56,7 +56,7 @@ Result<Target> find_target(const Arguments& arguments, std::size_t words_after) 
 
 Result<int> end_promise(Console& console, const Target& target, store::NewArrival arrival,
                         const std::string& done) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kChange));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, target.run, Match::kExact));
   const Result<bool> sent = send(*store, row, std::move(arrival), "", console.now_ms());
   if (!sent) {

@@ -31,7 +31,7 @@ Result<int> run(Console& console, const Arguments& arguments) {
   if (!arguments.timeout.empty()) {
     PAWL_TRY_ASSIGN(limit_ms, view::parse_duration(arguments.timeout));
   }
-  PAWL_TRY_ASSIGN(auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
@@ -48,7 +48,7 @@ Result<int> run(Console& console, const Arguments& arguments) {
     if (outcome.error().code != ErrorCode::kTimedOut || is_over) {
       return outcome.error();
     }
-    PAWL_TRY_ASSIGN(store, open_store(console.shared(), Access::kLook));
+    PAWL_TRY_ASSIGN(store, open_store(console, Access::kLook));
   }
 }
 

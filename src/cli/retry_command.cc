@@ -199,7 +199,7 @@ Result<int> retry_matching(Console& console, store::Store& store, const Argument
 Result<int> run(Console& console, const Arguments& arguments) {
   PAWL_TRY(check_targets(arguments.targets));
   PAWL_TRY_ASSIGN(const auto store,
-                  open_store(console.shared(), arguments.is_dry ? Access::kLook : Access::kChange));
+                  open_store(console, arguments.is_dry ? Access::kLook : Access::kChange));
   if (!arguments.targets.are_named()) {
     return retry_matching(console, *store, arguments);
   }

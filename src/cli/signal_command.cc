@@ -30,7 +30,7 @@ Result<int> run(Console& console, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(std::string payload, read_json_argument(arguments.payload, "the signal's value"));
   PAWL_TRY_ASSIGN(store::NewArrival arrival,
                   signal_arrival(arguments.name, std::move(payload), arguments.event));
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kChange));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kExact));
   PAWL_TRY_ASSIGN(const bool is_sent, send(*store, row, std::move(arrival),
                                            event_dedupe(arguments.event), console.now_ms()));

@@ -69,7 +69,7 @@ Result<int> run(Console& console, const Arguments& arguments) {
   if (!arguments.timeout.empty()) {
     PAWL_TRY_ASSIGN(limit_ms, view::parse_duration(arguments.timeout));
   }
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kChange));
   PAWL_TRY_ASSIGN(StartedRun started, start_run(*store, std::move(request), console.now_ms()));
   if (arguments.wait) {
     PAWL_TRY_ASSIGN(const Outcome outcome, wait_for_end(*store, std::move(started.row), limit_ms));

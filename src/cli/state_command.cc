@@ -40,7 +40,7 @@ Result<int> print_key(Console& console, const store::State& state, const std::st
 }
 
 Result<int> run(Console& console, const Arguments& arguments) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, arguments.run, Match::kPrefix));
   PAWL_TRY_ASSIGN(const store::State state, store::read_state(*store, row.key, arguments.at));
   if (!state.is_complete) {

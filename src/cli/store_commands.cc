@@ -1,8 +1,9 @@
 // pawl tasks, stats, workers: what is going on in a store
-#include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -11,9 +12,10 @@
 #include "cli/json_output.h"
 #include "cli/store_access.h"
 #include "cli/table.h"
+#include "engine/serves.h"
 #include "store/catalog.h"
+#include "view/live_workers.h"
 #include "view/text.h"
-#include "view/why.h"
 
 namespace pawl::cli {
 
@@ -54,7 +56,7 @@ Table::Cell due_cell(std::int64_t due_ms, std::int64_t now_ms) {
 }
 
 Result<int> tasks(Console& console, const TaskArguments& arguments) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   const store::TaskFilter filter{arguments.queue, arguments.type, find_state(arguments.state)};
   const std::int64_t now_ms = console.now_ms();
   Table table({"run", "type", "queue", "state", "attempt", "since", "due", "last error"});
@@ -115,7 +117,7 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 json::object worker_json(const store::WorkerRow& worker, std::int64_t now_ms) {
-  const view::Serves serves = view::read_serves(worker.serves);
+  const engine::Serves serves = engine::read_serves(worker.serves);
   json::object kinds;
   for (const auto& [name, fingerprint] : serves.kinds) {
     kinds[name] = fingerprint;
@@ -134,7 +136,7 @@ json::object worker_json(const store::WorkerRow& worker, std::int64_t now_ms) {
 }
 
 Result<int> workers(Console& console) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> rows, store->catalog().list_workers());
   const std::int64_t now_ms = console.now_ms();
   Table table({"name", "lease", "runs", "tasks", "kinds", "activities", "queues"});
@@ -148,10 +150,10 @@ Result<int> workers(Console& console) {
       list.push_back(worker_json(worker, now_ms));
       continue;
     }
-    const view::Serves serves = view::read_serves(worker.serves);
+    const engine::Serves serves = engine::read_serves(worker.serves);
     std::vector<std::string> kinds;
     for (const auto& [name, fingerprint] : serves.kinds) {
-      kinds.push_back(name);
+      kinds.push_back(name + (fingerprint.empty() ? "" : " (" + fingerprint + ")"));
     }
     const bool is_live = worker.expires_ms > now_ms;
     table.add({{worker.name},
@@ -193,7 +195,43 @@ std::string bytes_text(std::int64_t bytes) {
   return std::to_string(bytes / unit) + (unit > 1 ? "." + std::to_string(tenths) : "") + " " + name;
 }
 
-json::object figures_json(const store::StoreFigures& figures, std::int64_t live) {
+// What nobody who lives can go on with: open runs by kind, tasks by queue and type.
+struct Abandoned {
+  std::map<std::string, std::int64_t> runs;
+  std::map<std::pair<std::string, std::string>, std::int64_t> tasks;
+};
+
+Abandoned find_abandoned(const store::StoreFigures& figures, const view::LiveWorkers& workers) {
+  Abandoned abandoned;
+  for (const store::RunCount& each : figures.runs) {
+    const bool needs_code =
+        each.status == store::RunStatus::kRunning || each.status == store::RunStatus::kWaiting;
+    if (needs_code && !workers.can_run(each.kind)) {
+      abandoned.runs[each.kind] += each.count;
+    }
+  }
+  for (const store::TaskCount& each : figures.tasks) {
+    if (each.state != store::TaskState::kRunning && !workers.can_execute(each.type, each.queue)) {
+      abandoned.tasks[{each.queue, each.type}] += each.count;
+    }
+  }
+  return abandoned;
+}
+
+json::object to_json(const Abandoned& abandoned) {
+  json::array runs;
+  for (const auto& [kind, count] : abandoned.runs) {
+    runs.push_back(json::object{{"kind", kind}, {"count", count}});
+  }
+  json::array tasks;
+  for (const auto& [place, count] : abandoned.tasks) {
+    tasks.push_back(json::object{{"queue", place.first}, {"type", place.second}, {"count", count}});
+  }
+  return json::object{{"runs", std::move(runs)}, {"tasks", std::move(tasks)}};
+}
+
+json::object figures_json(const store::StoreFigures& figures, const Abandoned& abandoned,
+                          std::size_t live) {
   json::array runs;
   for (const store::RunCount& each : figures.runs) {
     runs.push_back(json::object{
@@ -213,19 +251,19 @@ json::object figures_json(const store::StoreFigures& figures, std::int64_t live)
                       {"overdue", figures.overdue},
                       {"nextWakeAt", moment_json(figures.next_wake_ms)},
                       {"liveWorkers", live},
+                      {"needWorker", to_json(abandoned)},
                       {"bytes", figures.bytes}};
 }
 
 Result<int> stats(Console& console) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   const std::int64_t now_ms = console.now_ms();
   PAWL_TRY_ASSIGN(const store::StoreFigures figures, store->catalog().read_figures(now_ms));
   PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> rows, store->catalog().list_workers());
-  const auto live = std::count_if(rows.begin(), rows.end(), [now_ms](const auto& worker) {
-    return worker.expires_ms > now_ms;
-  });
+  const view::LiveWorkers workers(rows, now_ms);
+  const Abandoned abandoned = find_abandoned(figures, workers);
   if (!console.is_table()) {
-    print_json(console, figures_json(figures, live));
+    print_json(console, figures_json(figures, abandoned, workers.count()));
     return kExitOk;
   }
   Table runs({"kind", "status", "runs"});
@@ -251,8 +289,21 @@ Result<int> stats(Console& console) {
     tasks.print(console);
     console.print("\n");
   }
+  Table missing({"no live worker has", "waiting for one"});
+  for (const auto& [kind, count] : abandoned.runs) {
+    missing.add({{"kind " + kind}, {std::to_string(count) + " runs", Tone::kOdd}});
+  }
+  for (const auto& [place, count] : abandoned.tasks) {
+    missing.add({{"activity " + place.second + " on queue " + place.first},
+                 {std::to_string(count) + " tasks", Tone::kOdd}});
+  }
+  if (!missing.is_empty()) {
+    missing.print(console);
+    console.print("\n");
+  }
   Table rest({"", ""});
-  rest.add({{"live workers"}, {std::to_string(live), live == 0 ? Tone::kOdd : Tone::kPlain}});
+  rest.add({{"live workers"},
+            {std::to_string(workers.count()), workers.count() == 0 ? Tone::kOdd : Tone::kPlain}});
   rest.add({{"paused"}, {std::to_string(figures.paused)}});
   rest.add({{"overdue"},
             {std::to_string(figures.overdue), figures.overdue > 0 ? Tone::kOdd : Tone::kPlain}});

@@ -111,7 +111,7 @@ class Work {
 
 // All of them are there, or nothing happens.
 Result<int> do_named(Console& console, const Verb& verb, const Arguments& arguments) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kChange));
   PAWL_TRY_ASSIGN(const std::vector<store::RunRow> rows, find_named(*store, arguments.targets));
   Work work(console, *store, verb, arguments, static_cast<std::int64_t>(rows.size()));
   for (const store::RunRow& row : rows) {
@@ -125,7 +125,7 @@ Result<int> do_named(Console& console, const Verb& verb, const Arguments& argume
 Result<int> do_matching(Console& console, const Verb& verb, const Arguments& arguments) {
   PAWL_TRY_ASSIGN(const view::RunQuery query,
                   target_query(arguments.targets, console, verb.statuses));
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kChange));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kChange));
   PAWL_TRY_ASSIGN(const std::int64_t count, count_matching(console, *store, query));
   PAWL_TRY_ASSIGN(const bool is_meant,
                   confirm_count(console, verb.texts.name, count, arguments.targets.yes));

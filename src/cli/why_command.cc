@@ -66,7 +66,7 @@ void print_findings(Console& console, const store::RunRow& row,
 }
 
 Result<int> run(Console& console, const RunName& name) {
-  PAWL_TRY_ASSIGN(const auto store, open_store(console.shared(), Access::kLook));
+  PAWL_TRY_ASSIGN(const auto store, open_store(console, Access::kLook));
   PAWL_TRY_ASSIGN(const store::RunRow row, find_run(*store, name, Match::kPrefix));
   PAWL_TRY_ASSIGN(const view::RunDetails details, view::read_details(*store, row));
   PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> workers, store->catalog().list_workers());

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
-#include <boost/json.hpp>
-
 #include "base/run_uuid.h"
 #include "engine/engine_impl.h"
+#include "engine/serves.h"
+#include "engine/store_clock.h"
 
 namespace pawl::engine {
 
@@ -20,8 +20,8 @@ constexpr std::int64_t kBackOffMaxMs = 5000;
 // Of runs that are waited for: about a third of what the store can do.
 constexpr std::size_t kLooksPerMs = 100;
 constexpr std::size_t kLooksAtOnce = 1000;
-// A year: longer than any process, and no sum with it can be too large.
-constexpr std::int64_t kLeaseMsMax = 365LL * 86'400'000;
+// A hundred years: longer than any process, and no sum with it can be too large.
+constexpr std::int64_t kLeaseMsMax = 36'500LL * 86'400'000;
 
 std::string default_worker_name() {
   std::array<char, 256> host{};
@@ -91,9 +91,14 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
   if (options.runs_at_once == 0) {
     return make_error(ErrorCode::kInvalidArgument, "runs_at_once must be at least 1");
   }
-  return std::unique_ptr<Engine>(new EngineImpl(std::move(options), std::move(store),
-                                                std::move(environment), std::move(definitions),
-                                                std::move(activities)));
+  PAWL_TRY_ASSIGN(const bool has_clock, follow_clock(*store, *environment));
+  auto engine =
+      std::make_unique<EngineImpl>(std::move(options), std::move(store), std::move(environment),
+                                   std::move(definitions), std::move(activities));
+  if (has_clock) {
+    engine->keep_to_clock();
+  }
+  return std::unique_ptr<Engine>(std::move(engine));
 }
 
 EngineImpl::EngineImpl(EngineOptions options, std::shared_ptr<store::Store> store,
@@ -127,37 +132,36 @@ void EngineImpl::run_job_done() {
 }
 
 store::WorkerInfo EngineImpl::worker_info(std::int64_t now_ms) const {
-  namespace json = boost::json;
   store::WorkerInfo info;
   info.name = options_.worker_name.empty() ? default_worker_name() : options_.worker_name;
   info.now_ms = now_ms;
   info.expires_ms = now_ms + options_.lease_ms;
-  json::object serves;
-  json::object kinds;
+  Serves serves;
   for (const auto& [kind, definition] : definitions_) {
-    kinds[kind] = definition.fingerprint;
+    serves.kinds.emplace_back(kind, definition.fingerprint);
   }
-  serves["kinds"] = std::move(kinds);
-  serves["activities"] = json::array(activity_names_.begin(), activity_names_.end());
-  json::array queues;
+  serves.activities = activity_names_;
   for (const Queue& queue : queues_) {
-    queues.push_back(json::string(queue.options.name));
+    serves.queues.push_back(queue.options.name);
   }
-  serves["queues"] = std::move(queues);
-  info.serves = json::serialize(serves);
+  info.serves = write_serves(serves);
   return info;
 }
 
 Result<void> EngineImpl::start() {
+  PAWL_TRY(follow_clock(*store_, *env_));
   const std::int64_t now_ms = env_->now_ms();
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
-  PAWL_TRY_ASSIGN(const std::int64_t sweep_ms, store_->free_expired(worker_, now_ms));
+  PAWL_TRY_ASSIGN(const store::Sweep swept, store_->free_expired(worker_, now_ms));
+  PAWL_TRY_ASSIGN(const std::vector<store::KnownWorker> workers, store_->read_workers());
   PAWL_TRY_ASSIGN(const store::News before, store_->read_news(worker_, store::kNever));
   store_->watch([this] { on_change(); });
-  post(Lane::kLoop, [this, now_ms, sweep_ms, next = before.next] {
+  post(Lane::kLoop, [this, now_ms, swept, workers, next = before.next] {
     inbox_read_ = next;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
-    sweep_ms_ = sweep_ms;
+    beat_ms_ = now_ms + options_.lease_ms / 3;
+    know_workers(workers);
+    sweep_ms_ = swept.next_ms;
     swept_ms_ = now_ms;
     started_ = true;
     claim_soon();
@@ -246,7 +250,8 @@ void EngineImpl::set_alarm() {
   if (stopping_) {
     return;
   }
-  std::int64_t next = std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_, retention_ms_});
+  std::int64_t next =
+      std::min({next_wake_ms_, task_due_ms_, sweep_ms_, beat_ms_, clock_ms_, retention_ms_});
   if (!deadlines_.empty()) {
     next = std::min(next, deadlines_.begin()->first);
   }
@@ -301,14 +306,15 @@ void EngineImpl::on_alarm() {
   if (sweep_ms_ <= now_ms) {
     sweep();
   }
+  if (clock_ms_ <= now_ms) {
+    look_at_clock();
+  }
   if (retention_ms_ <= now_ms) {
     begin_retention();
   }
   if (beat_ms_ <= now_ms) {
     beat_ms_ = store::kNever;
-    if (slots_.size() > parked_.size() || !running_tasks_.empty()) {
-      beat();
-    }
+    slots_.size() > parked_.size() || !running_tasks_.empty() ? beat() : rest();
   }
   set_alarm();
 }
@@ -362,29 +368,6 @@ void EngineImpl::look_for_changes() {
   });
 }
 
-// Before anything is claimed, and while anything is held.
-void EngineImpl::beat() {
-  const std::int64_t now_ms = env_->now_ms();
-  const std::int64_t again_ms = now_ms + options_.lease_ms / 3;
-  beat_ms_ = std::min(beat_ms_, again_ms);
-  if (lease_until_ms_ - now_ms > options_.lease_ms * 2 / 3) {
-    return;
-  }
-  beat_ms_ = again_ms;
-  lease_until_ms_ = now_ms + options_.lease_ms;
-  submit<store::Heartbeat>(store::Heartbeat{.worker = worker_, .expires_ms = lease_until_ms_},
-                           [this](const Result<void>& result, store::Heartbeat& done) {
-                             if (!result) {
-                               report(result.error(), "renewing the lease");
-                               lease_until_ms_ = 0;
-                               beat_ms_ = back_off();
-                             } else if (!done.known && done.worker == worker_) {
-                               declared_dead();
-                             }
-                             set_alarm();
-                           });
-}
-
 // Others have taken all that was held here.
 void EngineImpl::declared_dead() { register_anew(false); }
 
@@ -433,6 +416,9 @@ void EngineImpl::register_anew(bool gives_back) {
       }
       worker_ = *worker;
       lease_until_ms_ = info.expires_ms;
+      is_resting_ = false;
+      beat();
+      look_at_clock();
       sweep();
       claim_soon();
       claim_stuck();
@@ -446,17 +432,20 @@ void EngineImpl::sweep() {
   sweep_ms_ = store::kNever;
   swept_ms_ = env_->now_ms();
   post(Lane::kStore, [this, worker = worker_, now_ms = swept_ms_] {
-    const Result<std::int64_t> next = store_->free_expired(worker, now_ms);
-    post(Lane::kLoop, [this, next, now_ms] {
-      if (!next) {
-        report(next.error(), "looking for dead workers");
+    const Result<store::Sweep> swept = store_->free_expired(worker, now_ms);
+    post(Lane::kLoop, [this, swept, now_ms] {
+      if (!swept) {
+        report(swept.error(), "looking for dead workers");
         sweep_ms_ = back_off();
       } else {
         // Its expiry may have been put off by then; not more often than makes sense.
-        sweep_ms_ = *next == store::kNever ? store::kNever
-                                           : std::max(*next, now_ms + options_.lease_ms / 10);
-        claim_soon();
-        look_at_due_tasks();
+        sweep_ms_ = swept->next_ms == store::kNever
+                        ? store::kNever
+                        : std::max(swept->next_ms, now_ms + options_.lease_ms / 10);
+        if (swept->found_dead) {
+          claim_soon();
+          look_at_due_tasks();
+        }
       }
       set_alarm();
     });
@@ -658,6 +647,7 @@ void EngineImpl::send(store::Send send, Callback<bool> done) {
         find(known->second)->phase == Phase::kParked) {
       beat();
       send.claim_for = worker_;  // It is here: no need for another commit to take it.
+      send.claim_as = fingerprint_of(find(known->second)->run->row().kind);
       ++coming_;
     }
     submit<store::Send>(std::move(send), [this, done](Result<void> result, store::Send& sent) {

@@ -1,7 +1,8 @@
 // EngineImpl: the engine's state, all of it touched on the loop only. Its parts are spread over
-// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_stuck.cc (runs
-// that others could not go on with), engine_sagas.cc (compensations), engine_tasks.cc (queues) and
-// engine_retention.cc (removing old runs).
+// engine.cc (life and clients), engine_runs.cc (claims, turns, operations), engine_workers.cc
+// (which runs are left to others), engine_stuck.cc (runs that others could not go on with),
+// engine_sagas.cc (compensations), engine_tasks.cc (queues) and engine_retention.cc (removing old
+// runs).
 #pragma once
 
 #include <atomic>
@@ -45,6 +46,8 @@ class EngineImpl final : public Engine {
              std::shared_ptr<Environment> environment, std::vector<Definition> definitions,
              std::vector<ActivityType> activities);
   ~EngineImpl() override;
+  // From now on, that of the store is looked at now and then. Once, at the beginning.
+  void keep_to_clock();
 
   Result<void> start() override;
   void stop() override;
@@ -163,7 +166,6 @@ class EngineImpl final : public Engine {
   void on_alarm();
   void on_change();
   void look_for_changes();
-  void beat();
   void sweep();
   store::WorkerInfo worker_info(std::int64_t now_ms) const;
   bool is_known(std::string_view kind) const;
@@ -172,6 +174,12 @@ class EngineImpl final : public Engine {
   template <class Op, class Done>
   void submit(Op&& op, Done done);
   std::int64_t back_off();
+
+  // --- The lease (engine_lease.cc) ---
+  void beat();
+  void rest();
+  void extend_lease(std::int64_t until_ms, std::int64_t again_ms, bool begins_rest = false);
+  void look_at_clock();
 
   // --- Clients (engine.cc) ---
   void begin_run(store::StartRun& written);
@@ -192,7 +200,7 @@ class EngineImpl final : public Engine {
   // Of runs_at_once.
   std::size_t free_places() const;
   void use_places();
-  void find_next_wake();
+  void find_next_wake(std::int64_t claimed_ms);
   void take_over(store::Claim& claim);
   void load(const store::RunRow& row, std::vector<store::Arrival> inbox);
   void loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> loaded);
@@ -222,6 +230,12 @@ class EngineImpl final : public Engine {
   void watch_deadline(Slot& slot);
   Slot* find_held(store::RunKey key);
   Slot* find(store::RunKey key);
+
+  // --- Other workers, and what is left to them (engine_workers.cc) ---
+  void read_workers();
+  // None: the kind is not here.
+  std::optional<std::string> fingerprint_of(std::string_view kind) const;
+  void know_workers(const std::vector<store::KnownWorker>& workers);
 
   // --- Runs that others could not go on with (engine_stuck.cc) ---
   void look_for_stuck();
@@ -283,6 +297,10 @@ class EngineImpl final : public Engine {
   store::WorkerKey worker_ = 0;
   std::int64_t beat_ms_ = store::kNever;  // Next heartbeat.
   std::int64_t lease_until_ms_ = 0;
+  bool is_resting_ = false;                // The lease is that of a worker that holds nothing.
+  bool has_given_back_ = false;            // Runs, since others were told to look.
+  bool has_clock_ = false;                 // The store has one.
+  std::int64_t clock_ms_ = store::kNever;  // Next look at the time of the database.
   std::int64_t sweep_ms_ = store::kNever;  // Next look for dead workers.
   std::int64_t swept_ms_ = 0;
   std::int64_t alarm_ms_ = store::kNever;
@@ -298,7 +316,10 @@ class EngineImpl final : public Engine {
   std::set<std::pair<std::int64_t, store::RunKey>> deadlines_;
   bool is_claiming_ = false;
   bool claim_again_ = false;
-  std::size_t coming_ = 0;  // Places kept for what claims and starts under way may bring.
+  std::size_t coming_ = 0;      // Places kept for what claims and starts under way may bring.
+  store::WorkersMark workers_;  // Those that left_ is made of.
+  std::vector<store::KindDefinition> left_;  // Runs of these are for other workers.
+  bool is_reading_workers_ = false;
   std::optional<store::RunKey> stuck_after_;  // A search goes on behind this one.
   bool is_claiming_stuck_ = false;
   bool look_for_stuck_again_ = false;

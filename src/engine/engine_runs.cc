@@ -35,7 +35,7 @@ void EngineImpl::claim_soon() {
   if (!started_ || stopping_ || kinds_.empty()) {
     return;
   }
-  if (is_claiming_) {
+  if (is_claiming_ || is_reading_workers_) {
     claim_again_ = true;
     return;
   }
@@ -49,6 +49,8 @@ void EngineImpl::claim_soon() {
   beat();
   store::ClaimDue due;
   due.kinds = kinds_;
+  due.left = left_;
+  due.newest_worker = workers_.newest;
   due.worker = worker_;
   due.limit = limit;
   due.now_ms = env_->now_ms();
@@ -75,7 +77,7 @@ std::size_t EngineImpl::free_places() const {
 
 // Called when there may be one.
 void EngineImpl::use_places() {
-  if (claim_again_ && !is_claiming_) {
+  if (claim_again_ && !is_claiming_ && !is_reading_workers_) {
     claim_soon();
   }
   claim_stuck();
@@ -91,17 +93,23 @@ void EngineImpl::claim(store::ClaimDue& due) {
   for (store::Claim& claimed : due.claims) {
     take_over(claimed);
   }
-  if (due.claims.size() == due.limit || claim_again_) {
+  if (due.workers != workers_) {
+    read_workers();  // Claims then.
+    return;
+  }
+  const bool was_refused = due.workers.newest > due.newest_worker;
+  if (due.claims.size() == due.limit || claim_again_ || was_refused) {
     claim_soon();
   } else {
-    find_next_wake();
+    find_next_wake(due.now_ms);
   }
 }
 
-void EngineImpl::find_next_wake() {
+// `claimed_ms`: what was due then has been claimed.
+void EngineImpl::find_next_wake(std::int64_t claimed_ms) {
   next_wake_ms_ = store::kNever;
-  post(Lane::kReader, [this] {
-    const Result<std::int64_t> next = store_->next_wake(kinds_);
+  post(Lane::kReader, [this, left = left_, claimed_ms] {
+    const Result<std::int64_t> next = store_->next_wake(kinds_, left, claimed_ms);
     post(Lane::kLoop, [this, next] {
       // A release may have set an earlier one meanwhile.
       next_wake_ms_ = std::min(next_wake_ms_, next ? *next : env_->now_ms() + 1000);
@@ -374,6 +382,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     } else if (commit.is_paused) {
       drop(key);
     } else {
+      has_given_back_ = true;
       next_wake_ms_ =
           std::min({next_wake_ms_, commit.wake_ms, slot->run->next_due_ms(commit.now_ms)});
       park(*slot);

@@ -32,7 +32,7 @@ void EngineImpl::look_for_stuck() {
 
 // The next part of the search, if one is going on and there is room for what it finds.
 void EngineImpl::claim_stuck() {
-  if (!stuck_after_ || is_claiming_stuck_ || is_registering_ || stopping_) {
+  if (!stuck_after_ || is_claiming_stuck_ || is_reading_workers_ || is_registering_ || stopping_) {
     return;
   }
   const std::size_t limit = std::min(kClaimLimit, free_places());
@@ -46,6 +46,8 @@ void EngineImpl::claim_stuck() {
       stuck.codes.push_back({kind, definition.fingerprint, only_own});
     }
   }
+  stuck.left = left_;
+  stuck.newest_worker = workers_.newest;
   stuck.activities = activity_names_;
   if (stuck.codes.empty() && stuck.activities.empty()) {
     end_stuck_search();
@@ -78,7 +80,10 @@ void EngineImpl::claim_stuck() {
                               is_claiming_stuck_ = false;
                               if (!done.known && done.worker == worker_) {
                                 declared_dead();
-                              } else if (done.known && done.claims.size() < done.limit) {
+                              } else if (done.known && done.workers != workers_) {
+                                read_workers();  // Goes on then.
+                              } else if (done.known && done.claims.size() < done.limit &&
+                                         done.workers.newest <= done.newest_worker) {
                                 end_stuck_search();
                               }
                               use_places();

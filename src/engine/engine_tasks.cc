@@ -209,6 +209,7 @@ void EngineImpl::end_task(const store::TaskRow& row, replay::EntryKind kind, std
   change.arrival = std::move(arrival);
   if (const Slot* slot = find(row.run); slot != nullptr && slot->phase == Phase::kParked) {
     change.claim_for = worker_;
+    change.claim_as = fingerprint_of(slot->run->row().kind);
   }
   change_task(std::move(change));
 }

@@ -37,6 +37,9 @@ class Environment {
 
   // Milliseconds since 1970. Any thread.
   virtual std::int64_t now_ms() = 0;
+  // It is this time now, whatever the machine's clock says; from here on it is counted. Time that
+  // is not real takes no notice. Any thread.
+  virtual void set_clock(std::int64_t now_ms) = 0;
   // 64 random bits. Any thread.
   virtual std::uint64_t random() = 0;
   // Any thread.

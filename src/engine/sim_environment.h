@@ -19,6 +19,7 @@ class SimEnvironment final : public Environment {
   explicit SimEnvironment(std::uint64_t seed = 1, std::int64_t start_ms = 1'700'000'000'000);
 
   std::int64_t now_ms() override { return now_ms_; }
+  void set_clock(std::int64_t /*now_ms*/) override {}
   std::uint64_t random() override { return random_(); }
   void post(Lane lane, Job job) override;
   void hand_over(Lane lane, Job job) override { post(lane, std::move(job)); }

@@ -1,5 +1,7 @@
 #include "engine/thread_environment.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -8,6 +10,7 @@ namespace pawl::engine {
 
 namespace {
 
+constexpr std::int64_t kMachineClock = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kNoAlarm = std::numeric_limits<std::int64_t>::max();
 // Longest sleep of the timekeeper: a wall clock may be set while it sleeps.
 constexpr std::int64_t kSleepMsMax = 3'600'000;
@@ -24,6 +27,13 @@ constexpr int kSpins = 100;
 
 // Activities that wait for so long while others run get threads of their own.
 constexpr std::chrono::milliseconds kSlow{1};
+
+// Since the machine has started, times when it was suspended included.
+std::int64_t up_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
 
 // One is left to the loop and the store.
 std::size_t processors_for_activities() {
@@ -69,6 +79,7 @@ bool Latch::is_set() const {
 
 ThreadEnvironment::ThreadEnvironment(ThreadOptions options)
     : options_(options),
+      clock_offset_ms_(kMachineClock),
       random_(std::random_device{}()),
       alarm_ms_(kNoAlarm),
       sleeping_until_ms_(kNoAlarm),
@@ -96,9 +107,19 @@ ThreadEnvironment::~ThreadEnvironment() {
 }
 
 std::int64_t ThreadEnvironment::now_ms() {
+  const std::int64_t offset_ms = clock_offset_ms_.load(std::memory_order_relaxed);
+  if (offset_ms != kMachineClock) {
+    return up_ms() + offset_ms;
+  }
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+void ThreadEnvironment::set_clock(std::int64_t now_ms) {
+  const std::lock_guard<std::mutex> lock(alarm_mutex_);
+  clock_offset_ms_ = now_ms - up_ms();
+  alarm_changed_.notify_all();
 }
 
 std::uint64_t ThreadEnvironment::random() {

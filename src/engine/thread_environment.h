@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -31,6 +32,7 @@ class ThreadEnvironment final : public Environment {
   ~ThreadEnvironment() override;
 
   std::int64_t now_ms() override;
+  void set_clock(std::int64_t now_ms) override;
   std::uint64_t random() override;
   void post(Lane lane, Job job) override;
   void hand_over(Lane lane, Job job) override;
@@ -62,6 +64,8 @@ class ThreadEnvironment final : public Environment {
   void keep_time();
 
   const ThreadOptions options_;
+  // What to add to the time since the machine has started; kMachineClock: its own clock counts.
+  std::atomic<std::int64_t> clock_offset_ms_;
   std::mutex mutex_;
   std::condition_variable work_;
   std::array<Strand, kStrands> strands_;

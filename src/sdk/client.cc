@@ -86,7 +86,8 @@ std::shared_ptr<store::Store> open_store(std::string_view url, const EngineOptio
 
 namespace {
 
-engine::EngineOptions engine_options(const EngineOptions& options, bool replay_every_turn) {
+engine::EngineOptions engine_options(const EngineOptions& options,
+                                     const Client::OpenOptions& open) {
   engine::EngineOptions result;
   result.worker_name = options.worker_name;
   result.lease_ms = options.lease.count();
@@ -105,7 +106,7 @@ engine::EngineOptions engine_options(const EngineOptions& options, bool replay_e
   keep(store::RunStatus::kFailed, options.retention.failed);
   keep(store::RunStatus::kCancelled, options.retention.cancelled);
   keep(store::RunStatus::kRecurred, options.retention.recurred);
-  result.replay_every_turn = replay_every_turn;
+  result.replay_every_turn = open.replay_every_turn;
   if (options.on_error) {
     result.on_error = [on_error = options.on_error](const Error& error, std::string_view what) {
       on_error(std::string(what) + ": " + error.message);
@@ -135,8 +136,8 @@ void Client::open(std::shared_ptr<store::Store> store, OpenOptions open) {
   for (const ActivityEntry& entry : registry_.activities()) {
     activities.push_back(make_activity_type(entry, *open.settings));
   }
-  auto engine = engine::Engine::create(engine_options(options_, open.replay_every_turn), store_,
-                                       environment_, std::move(definitions), std::move(activities));
+  auto engine = engine::Engine::create(engine_options(options_, open), store_, environment_,
+                                       std::move(definitions), std::move(activities));
   if (!engine) {
     throw_client_error("engine", engine.error());
   }

@@ -257,9 +257,10 @@ class CodecStore final : public store::Store {
   Result<void> remove_worker(store::WorkerKey worker, std::int64_t now_ms) override {
     return inner_->remove_worker(worker, now_ms);
   }
-  Result<std::int64_t> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
+  Result<store::Sweep> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
     return inner_->free_expired(self, now_ms);
   }
+  Result<std::optional<std::int64_t>> read_clock() override { return inner_->read_clock(); }
   Result<std::optional<store::RunRow>> find_run(RunKey run) override {
     return inner_->find_run(run);
   }
@@ -313,9 +314,12 @@ class CodecStore final : public store::Store {
   Result<std::vector<store::RunRow>> read_children(RunKey run) override {
     return inner_->read_children(run);
   }
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
-    return inner_->next_wake(kinds);
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const store::KindDefinition> left,
+                                 std::int64_t after_ms) override {
+    return inner_->next_wake(kinds, left, after_ms);
   }
+  Result<std::vector<store::KnownWorker>> read_workers() override { return inner_->read_workers(); }
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override {
     PAWL_TRY_ASSIGN(std::vector<TaskRow> rows, inner_->due_tasks(now_ms, limit, next_due));

@@ -58,6 +58,7 @@ class KitEnvironment final : public engine::Environment {
   explicit KitEnvironment(std::uint64_t seed) : sim_(seed) {}
 
   std::int64_t now_ms() override { return sim_.now_ms(); }
+  void set_clock(std::int64_t now_ms) override { sim_.set_clock(now_ms); }
   std::uint64_t random() override { return sim_.random(); }
   void post(engine::Lane lane, engine::Job job) override {
     if (!is_dead_) {
@@ -159,8 +160,9 @@ class Kit final : public pawl::detail::ClientHooks {
     if (!opened) {
       pawl::detail::throw_client_error("test kit", opened.error());
     }
-    client_->open(*std::move(opened), {settings_, options_.replay_every_turn,
-                                       [this](const store::CommitTurn& turn) { look_at(turn); }});
+    client_->open(*std::move(opened),
+                  {settings_, options_.replay_every_turn,
+                   [this](const store::CommitTurn& turn) { look_at(turn); }, false});
   }
 
   void crash() {

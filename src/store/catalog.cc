@@ -22,4 +22,10 @@ std::optional<RunCursor> parse_cursor(std::string_view text) {
   return cursor;
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 }  // namespace pawl::store

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/uuid.h"
+#include "store/database.h"
 #include "store/rows.h"
 #include "store/run_image.h"
 
@@ -121,6 +122,17 @@ class Catalog {
                                                   std::size_t limit) = 0;
   virtual Result<std::vector<WorkerRow>> list_workers() = 0;
   virtual Result<StoreFigures> read_figures(std::int64_t now_ms) = 0;
+
+  // --- For those who check the whole of it ---
+  // One SELECT on the tables, which have the same names and columns everywhere, as of one moment.
+  // "{schema}" stands before their names, "{ns}" for the namespace, and "{paused}" for the
+  // condition that the run `r` is paused.
+  virtual Result<Database::Rows> query(std::string sql) = 0;
+  // A sentence for everything that the database itself finds to be damaged. May read all of it.
+  virtual Result<std::vector<std::string>> check_medium() = 0;
 };
+
+// The text with each of `from` replaced.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 }  // namespace pawl::store

@@ -62,6 +62,14 @@ struct Parent {
   friend bool operator==(const Parent&, const Parent&) = default;
 };
 
+// The code of a kind of workflow, by its fingerprint.
+struct KindDefinition {
+  std::string kind;
+  std::string definition;
+
+  friend auto operator<=>(const KindDefinition&, const KindDefinition&) = default;
+};
+
 struct NewRun {
   std::string id;  // The user's; any text but the empty one.
   Uuid uuid;       // The run id.

@@ -71,6 +71,9 @@ struct StartRun {
 struct Claim {
   RunKey run = 0;
   WorkerKey worker = 0;
+  // If given: the definition that the worker has. A run that was recorded under another one is not
+  // claimed: whose it is, is for ClaimDue to say.
+  std::optional<std::string> definition;
   std::int64_t now_ms = 0;
 
   // False: somebody owns it, or it is closed, blocked or gone, or the worker is not known (any
@@ -82,14 +85,28 @@ struct Claim {
   std::vector<Arrival> inbox;
 };
 
+// Which workers there are: another one whenever one has come or gone.
+struct WorkersMark {
+  WorkerKey newest = 0;
+  std::int64_t count = 0;
+
+  friend bool operator==(const WorkersMark&, const WorkersMark&) = default;
+};
+
 // Takes up to `limit` runs of these kinds whose time to wake has come, longest due first.
 struct ClaimDue {
   std::vector<std::string> kinds;
+  // Runs that were recorded under one of these are left to other workers, which have that code.
+  std::vector<KindDefinition> left;
+  // The newest worker that `left` takes into account. If there is one that is newer, nothing is
+  // claimed: it may have code that runs are to be left to.
+  WorkerKey newest_worker = kNever;
   WorkerKey worker = 0;
   std::size_t limit = 0;
   std::int64_t now_ms = 0;
 
   bool known = true;          // False: the worker was declared dead, as in Heartbeat.
+  WorkersMark workers;        // As there are now, if this one is known.
   std::vector<Claim> claims;  // All claimed.
 };
 
@@ -105,6 +122,9 @@ struct ClaimStuck {
     bool only_own = false;  // Only runs that were recorded under this definition, which is known.
   };
   std::vector<Code> codes;
+  // As in ClaimDue; but what the very code of a run has blocked is not left to it.
+  std::vector<KindDefinition> left;
+  WorkerKey newest_worker = kNever;
   std::vector<std::string> activities;  // Of runs that need one, of any kind: those that it has.
   RunKey after = 0;                     // Only runs behind this one.
   WorkerKey worker = 0;
@@ -112,6 +132,7 @@ struct ClaimStuck {
   std::int64_t now_ms = 0;
 
   bool known = true;          // As in ClaimDue.
+  WorkersMark workers;        // The same.
   std::vector<Claim> claims;  // All claimed.
 };
 
@@ -221,7 +242,8 @@ struct Send {
   RunKey run = 0;           // this one.
   NewArrival arrival;       // PromiseResolved and PromiseRejected: `id` is the promise's name.
   std::string dedupe;       // Not empty: taken once per run (and those it recurs to).
-  WorkerKey claim_for = 0;  // Claims the run, too, if nobody owns it.
+  WorkerKey claim_for = 0;  // Claims the run, too, if nobody owns it,
+  std::optional<std::string> claim_as = {};  // by Claim::definition.
   std::int64_t now_ms = 0;
 
   SendOutcome outcome{};
@@ -281,6 +303,7 @@ struct ChangeTask {
   std::optional<std::string> details;
   std::optional<std::string> last_error;
   WorkerKey claim_for = 0;  // As in Send.
+  std::optional<std::string> claim_as = {};
 
   bool changed = false;
   bool cancel_requested = false;  // Also if the task is gone.
@@ -294,6 +317,9 @@ struct ChangeTask {
 struct Heartbeat {
   WorkerKey worker = 0;
   std::int64_t expires_ms = 0;
+  // It holds nothing from now on, and may be gone for long before that is noticed: others have to
+  // know when the runs wake that it has given back.
+  bool begins_rest = false;
 
   bool known = false;  // False: it was declared dead; it holds nothing any more.
 };
@@ -367,9 +393,20 @@ struct WorkerInfo {
   std::string serves = {};
 };
 
+// A worker that is known, with what it has told.
+struct KnownWorker {
+  WorkerKey key = 0;
+  std::string serves;  // As in WorkerInfo.
+};
+
 struct News {
   std::vector<Arrival> arrivals;
   ArrivalKey next = 0;  // From where to go on.
+};
+
+struct Sweep {
+  bool found_dead = false;
+  std::int64_t next_ms = kNever;  // When the first of those that are left expires.
 };
 
 class Store {
@@ -386,10 +423,13 @@ class Store {
   // Ends a worker in good order. What it still holds is free at once.
   virtual Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms) = 0;
   // Frees what workers hold that are dead or have not said in time that they live: their runs wake
-  // now; tasks they held count as timed out now. `self` is spared. Returns when to look again: when
-  // the first of the others expires, kNever if there is none. Those may have left runs that sleep:
-  // look at next_wake() and due_tasks(), too.
-  virtual Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) = 0;
+  // now; tasks they held count as timed out now. `self` is spared. They may have left runs that
+  // sleep: look at next_wake() and due_tasks() then.
+  virtual Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms) = 0;
+
+  // The time that counts for all who use the database: that of its server, ms since 1970. None:
+  // that of this machine.
+  virtual Result<std::optional<std::int64_t>> read_clock() = 0;
 
   // --- Reads: what is committed ---
   virtual Result<std::optional<RunRow>> find_run(RunKey run) = 0;
@@ -423,8 +463,17 @@ class Store {
   virtual Result<std::vector<TaskRow>> read_tasks(RunKey run) = 0;
   // Open children.
   virtual Result<std::vector<RunRow>> read_children(RunKey run) = 0;
-  // When the first run of these kinds that nobody holds is to be woken; kNever if none.
-  virtual Result<std::int64_t> next_wake(std::span<const std::string> kinds) = 0;
+  // When the first run of these kinds that nobody holds is to be woken; kNever if none. Of a kind
+  // that is in `left`: the first one behind `after_ms` that ClaimDue would not leave to others; if
+  // many are left, a moment before that, at which to look again.
+  virtual Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                         std::span<const KindDefinition> left,
+                                         std::int64_t after_ms) = 0;
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds) {
+    return next_wake(kinds, {}, 0);
+  }
+  // In order of key.
+  virtual Result<std::vector<KnownWorker>> read_workers() = 0;
   // Tasks whose `due_ms` has come, in any state, oldest first; `next_due` is when the next ones do.
   virtual Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                                  std::int64_t* next_due) = 0;

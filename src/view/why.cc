@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include <boost/json.hpp>
-
 #include "engine/program.h"
+#include "engine/serves.h"
 #include "view/shell_word.h"
 #include "view/text.h"
 
@@ -13,7 +12,7 @@ namespace pawl::view {
 
 namespace {
 
-namespace json = boost::json;
+using engine::Serves;
 using replay::CommandKind;
 using replay::EntryKind;
 using store::RunStatus;
@@ -31,7 +30,7 @@ class Reasoning {
       : details_(details), row_(details.row), now_ms_(now_ms) {
     for (const store::WorkerRow& worker : workers) {
       if (worker.expires_ms > now_ms) {
-        live_.push_back({&worker, read_serves(worker.serves)});
+        live_.push_back({&worker, engine::read_serves(worker.serves)});
       }
     }
   }
@@ -100,7 +99,8 @@ class Reasoning {
       if (none_advice != nullptr) {
         *none_advice = advice;
       }
-      return live_.empty() ? "there is no live worker" : "no live worker has " + what;
+      return live_.empty() ? "there is no live worker; one with " + what + " is needed"
+                           : "no live worker has " + what;
     }
     std::string text;
     for (std::size_t i = 0; i < names.size() && i < kWorkersNamed; ++i) {
@@ -119,11 +119,35 @@ class Reasoning {
   static bool has(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
+  bool has_definition(const Serves& serves) const {
+    return std::any_of(serves.kinds.begin(), serves.kinds.end(), [this](const auto& each) {
+      return each.first == row_.kind && each.second == row_.definition;
+    });
+  }
+  // A run is for those who have the code that it was recorded under; if nobody has, for all who
+  // have its kind.
   std::string who_has_kind(std::string* advice) const {
-    return who(
-        "the kind " + in_quotes(row_.kind),
-        [this](const Serves& serves) { return has_kind(serves, row_.kind); }, advice,
+    const std::string kind = "the kind " + in_quotes(row_.kind);
+    const bool any_owner = !row_.definition.empty() &&
+                           std::any_of(live_.begin(), live_.end(), [this](const Live& live) {
+                             return has_definition(live.serves);
+                           });
+    if (any_owner) {
+      return who(
+          kind + " in the definition that it was recorded under",
+          [this](const Serves& serves) { return has_definition(serves); }, advice, "");
+    }
+    std::string text = who(
+        kind, [this](const Serves& serves) { return has_kind(serves, row_.kind); }, advice,
         "start a program that has it");
+    const bool any = std::any_of(live_.begin(), live_.end(), [this](const Live& live) {
+      return has_kind(live.serves, row_.kind);
+    });
+    if (any && !row_.definition.empty()) {
+      text += ", in another definition than " + in_quotes(row_.definition) +
+              ", which it was recorded under";
+    }
+    return text;
   }
 
   // --- By status ---
@@ -437,40 +461,7 @@ class Reasoning {
   std::vector<Finding> findings_;
 };
 
-void read_names(const json::object& object, std::string_view key, std::vector<std::string>& names) {
-  const json::value* list = object.if_contains(key);
-  if (list == nullptr || !list->is_array()) {
-    return;
-  }
-  for (const json::value& name : list->get_array()) {
-    if (name.is_string()) {
-      names.emplace_back(name.get_string());
-    }
-  }
-}
-
 }  // namespace
-
-Serves read_serves(const std::string& text) {
-  Serves serves;
-  json::error_code error;
-  const json::value value = json::parse(text, error);
-  const json::object* object = error ? nullptr : value.if_object();
-  if (object == nullptr) {
-    return serves;
-  }
-  serves.is_known = true;
-  const json::value* kinds = object->if_contains("kinds");
-  if (kinds != nullptr && kinds->is_object()) {
-    for (const auto& [name, fingerprint] : kinds->get_object()) {
-      serves.kinds.emplace_back(
-          name, fingerprint.is_string() ? std::string(fingerprint.get_string()) : std::string());
-    }
-  }
-  read_names(*object, "activities", serves.activities);
-  read_names(*object, "queues", serves.queues);
-  return serves;
-}
 
 std::vector<Finding> find_why(const RunDetails& details, std::span<const store::WorkerRow> workers,
                               std::int64_t now_ms) {

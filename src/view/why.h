@@ -30,13 +30,4 @@ std::vector<Finding> find_why(const RunDetails& details, std::span<const store::
                               std::int64_t now_ms);
 inline constexpr std::size_t kFindingsMax = 50;
 
-// What a worker has told that it can do.
-struct Serves {
-  bool is_known = false;                                   // False: it has told nothing.
-  std::vector<std::pair<std::string, std::string>> kinds;  // With fingerprints.
-  std::vector<std::string> activities;
-  std::vector<std::string> queues;
-};
-Serves read_serves(const std::string& json);
-
 }  // namespace pawl::view

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/program.h"
+#include "engine/serves.h"
+#include "view/live_workers.h"
 
 namespace pawl::view {
 namespace {
@@ -102,7 +104,7 @@ TEST(Why, ASignalThatIsThereAndNobodyTakes) {
   const std::vector<Finding> found = why(details, {});
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_THAT(found[0].what, HasSubstr("which is in its inbox"));
-  EXPECT_EQ(found[0].who, "there is no live worker");
+  EXPECT_EQ(found[0].who, "there is no live worker; one with the kind 'fulfil' is needed");
   EXPECT_EQ(found[0].advice, "start a program that has it");
   EXPECT_EQ(found[1].code, "inbox");
 }
@@ -279,7 +281,7 @@ TEST(Why, OneThatRuns) {
   RunDetails details = details_of(RunStatus::kRunning);
   Finding found = only(why(details, {}));
   EXPECT_EQ(found.code, "unclaimed");
-  EXPECT_EQ(found.who, "there is no live worker");
+  EXPECT_EQ(found.who, "there is no live worker; one with the kind 'fulfil' is needed");
   EXPECT_EQ(found.advice, "start a program that has it");
   details.row.owner = 7;
   EXPECT_EQ(only(why(details)).who, "host:1 holds it");
@@ -287,6 +289,43 @@ TEST(Why, OneThatRuns) {
   std::vector<store::WorkerRow> expired = {worker("host:1", kServesAll)};
   expired[0].expires_ms = kNow;
   EXPECT_EQ(only(why(details, expired)).what, "was being worked on by a worker that is gone");
+}
+
+TEST(Why, ARunIsForThoseWhoHaveItsDefinition) {
+  RunDetails details = details_of(RunStatus::kRunning);
+  details.row.definition = "f1";
+  const store::WorkerRow other = worker("host:2", R"({"kinds":{"fulfil":"f2"}})", 8);
+  EXPECT_EQ(only(why(details, {worker("host:1", kServesAll), other})).who,
+            "host:1 has the kind 'fulfil' in the definition that it was recorded under");
+  const Finding found = only(why(details, {other}));
+  EXPECT_EQ(found.who,
+            "host:2 has the kind 'fulfil', in another definition than 'f1', which it was recorded "
+            "under");
+  EXPECT_THAT(found.advice, IsEmpty());
+}
+
+TEST(Why, LiveWorkersSayWhatNobodyCanServe) {
+  std::vector<store::WorkerRow> rows = {worker("host:1", kServesAll)};
+  const LiveWorkers workers(rows, kNow);
+  EXPECT_EQ(workers.count(), 1U);
+  EXPECT_TRUE(workers.can_run("fulfil"));
+  EXPECT_FALSE(workers.can_run("other"));
+  EXPECT_TRUE(workers.can_execute("charge", "payments"));
+  EXPECT_FALSE(workers.can_execute("charge", "default"));
+  EXPECT_FALSE(workers.can_execute("other", "payments"));
+  store::RunRow row = details_of(RunStatus::kWaiting).row;
+  EXPECT_FALSE(workers.is_abandoned(row));
+  row.kind = "other";
+  EXPECT_TRUE(workers.is_abandoned(row));
+  row.owner = 7;
+  EXPECT_FALSE(workers.is_abandoned(row));
+  row.owner = 0;
+  row.status = RunStatus::kCompleted;
+  EXPECT_FALSE(workers.is_abandoned(row));
+  rows.push_back(worker("host:2", ""));  // May have anything.
+  EXPECT_TRUE(LiveWorkers(rows, kNow).can_run("other"));
+  EXPECT_TRUE(LiveWorkers(rows, kNow).can_execute("other", "payments"));
+  EXPECT_FALSE(LiveWorkers(rows, kNow + 30'000).can_run("fulfil"));
 }
 
 TEST(Why, NobodyIsThereForOneThatWaits) {
@@ -321,10 +360,10 @@ TEST(Why, HostileNamesStayInTheirLine) {
 
 TEST(ReadServes, TakesAnything) {
   for (const char* const text : {"", "x", "[]", "7", R"({"kinds":[1],"activities":7})"}) {
-    EXPECT_THAT(read_serves(text).kinds, IsEmpty()) << text;
+    EXPECT_THAT(engine::read_serves(text).kinds, IsEmpty()) << text;
   }
-  EXPECT_FALSE(read_serves("").is_known);
-  const Serves serves = read_serves(kServesAll);
+  EXPECT_FALSE(engine::read_serves("").is_known);
+  const engine::Serves serves = engine::read_serves(kServesAll);
   EXPECT_TRUE(serves.is_known);
   EXPECT_EQ(serves.kinds.front().second, "f1");
   EXPECT_THAT(serves.activities, SizeIs(2));

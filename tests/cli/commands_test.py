@@ -437,6 +437,8 @@ class Runs(Beside):
         self.assertEqual({each["queue"] for each in stats["tasks"]}, {"payments", "default"})
         self.assertEqual((stats["liveWorkers"], stats["paused"]), (1, 0))
         self.assertGreater(stats["bytes"], 4096)
+        self.assertEqual(stats["needWorker"], {"runs": [{"kind": "nobody-has-it", "count": 1}],
+                                               "tasks": [{"queue": "payments", "type": "charge", "count": 1}]})
         out = self.done("stats")
         self.assertRegex(out, r"(?m)^echoes +completed +2$")
         self.assertRegex(out, r"(?m)^size +\d+\.\d [KM]iB$")
@@ -831,7 +833,10 @@ class Stores(unittest.TestCase):
         self.assertEqual(run("start", "waits", "--id", "a", "--store", store)[0], OK)
         code, out, _ = run("why", "a", "--store", store, "-o", "json")
         finding = json.loads(out)["findings"][0]
-        self.assertEqual((code, finding["code"], finding["who"]), (OK, "unclaimed", "there is no live worker"))
+        self.assertEqual((code, finding["code"], finding["who"]), (OK, "unclaimed", "there is no live worker; one with the kind 'waits' is needed"))
+        self.assertIn("running, no worker has its kind", run("list", "--store", store)[1])
+        self.assertIn("no live worker has its kind", run("describe", "a", "--store", store)[1])
+        self.assertRegex(run("stats", "--store", store)[1], r"(?m)^kind waits +1 runs$")
         self.assertEqual(run("terminate", "a", "--store", store)[1], "terminated 1\n")
         self.assertEqual(run("delete", "a", "--store", store)[1], "deleted 1\n")
 

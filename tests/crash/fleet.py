@@ -123,7 +123,7 @@ def wake(host, folder, count):
     worker.wait_for("works")
     try:
         times = sorted(int(line) / 1000 for line in call(host, "ping", database, count).split())
-        time.sleep(2.5)  # What is left of it, and the lease, are over.
+        time.sleep(2.5)  # What is left of it is over.
         before = worker.wake_ups()
         time.sleep(1)
         return times, worker.wake_ups() - before
@@ -154,7 +154,7 @@ def main():
         # Generous, for a busy machine; whoever looks now and then only would take longer in the middle.
         if times[len(times) // 2] > 100:
             raise Failed("other processes are heard too late")
-        if wake_ups > 10:
+        if wake_ups > 40:  # Its lease of a second is renewed three times.
             raise Failed("a worker with nothing to do does something")
     except Failed as failure:
         print(f"FAILED (kept: {folder}): {failure}")

@@ -407,8 +407,9 @@ TEST_F(Deploys, TwoThatAreBothWrongDoNotPassARunToAndFro) {
   EXPECT_EQ(first.row("r").epoch, epoch + 1);
 }
 
-// The old process is still there and knows the run; the new one breaks it.
-TEST_F(Deploys, WhoseDefinitionARunHasTakesItBack) {
+// The old process is still there, and has the code of the run: the new one, which would break it,
+// leaves it alone.
+TEST_F(Deploys, WhoseDefinitionARunHasGoesOnWithIt) {
   for (const OnChange on_change : {OnChange::kVerify, OnChange::kRefuse}) {
     const std::string id = on_change == OnChange::kVerify ? "r" : "s";
     start_under(good("1", on_change), {id});
@@ -416,13 +417,229 @@ TEST_F(Deploys, WhoseDefinitionARunHasTakesItBack) {
     known.env->run_ready();
     Node other(disk_, sim(3), {bad("2", on_change)});
     other.env->run_ready();
+    const std::int64_t epoch = other.row(id).epoch;
+    other.signal(id, "go");
+    other.env->run_ready();
+    EXPECT_EQ(other.row(id).epoch, epoch);
+    known.env->run_ready();
+    EXPECT_EQ(other.row(id).status, RunStatus::kCompleted);
+    EXPECT_EQ(other.row(id).definition, "1");
+    other.env->run_ready();
+  }
+}
+
+// What the new one breaks before the old one is there again is taken back by that.
+TEST_F(Deploys, WhoseDefinitionARunHasTakesItBack) {
+  for (const OnChange on_change : {OnChange::kVerify, OnChange::kRefuse}) {
+    const std::string id = on_change == OnChange::kVerify ? "r" : "s";
+    start_under(good("1", on_change), {id});
+    Node other(disk_, sim(3), {bad("2", on_change)});
+    other.env->run_ready();
     other.signal(id, "go");
     other.env->run_ready();
     ASSERT_EQ(other.row(id).status, RunStatus::kBlocked);
+    Node known(disk_, sim(2), {good("1", on_change)});
     known.env->run_ready();
     EXPECT_EQ(other.row(id).status, RunStatus::kCompleted);
     other.env->run_ready();
   }
+}
+
+// --- Rolling ---
+
+// Two builds at once. Both agree with every history here, so that nothing but the rule keeps a run
+// with its own.
+class RollingDeploys : public Deploys {
+ protected:
+  std::unique_ptr<Node> start_node(const std::string& fingerprint) {
+    EngineOptions options;
+    options.lease_ms = 30'000;
+    return std::make_unique<Node>(disk_, sim(++seed_), std::vector{good(fingerprint)},
+                                  std::vector<ActivityType>(), options);
+  }
+  static void start_run(Node& node, const std::string& id) {
+    node.start("w", id);
+    node.env->run_ready();
+    ASSERT_EQ(node.row(id).status, RunStatus::kWaiting);
+  }
+  // Time passes for all of them.
+  static void advance(const std::vector<Node*>& nodes, std::int64_t ms) {
+    for (std::int64_t passed = 0; passed < ms; passed += 1000) {
+      for (Node* node : nodes) {
+        node->env->advance(1000);
+      }
+    }
+  }
+  static void settle(const std::vector<Node*>& nodes) {
+    for (int i = 0; i < 5; ++i) {
+      for (Node* node : nodes) {
+        node->env->run_ready();
+      }
+    }
+  }
+
+  std::uint64_t seed_ = 10;
+};
+
+TEST_F(RollingDeploys, NewCodeDoesNotHandRunsBackToOldCode) {
+  const auto old_node = start_node("1");
+  start_run(*old_node, "old");
+  const auto new_node = start_node("2");
+  start_run(*new_node, "new");
+  // Each is told by the other side, and each runs first.
+  const std::int64_t old_epoch = old_node->row("old").epoch;
+  const std::int64_t new_epoch = old_node->row("new").epoch;
+  old_node->signal("new", "go");
+  old_node->env->run_ready();
+  new_node->signal("old", "go");
+  EXPECT_EQ(old_node->row("new").epoch, new_epoch);
+  new_node->env->run_ready();
+  EXPECT_EQ(old_node->row("new").status, RunStatus::kCompleted);
+  EXPECT_EQ(old_node->row("new").definition, "2");
+  EXPECT_EQ(old_node->row("old").epoch, old_epoch);
+  old_node->env->run_ready();
+  EXPECT_EQ(old_node->row("old").status, RunStatus::kCompleted);
+  EXPECT_EQ(old_node->row("old").definition, "1");
+}
+
+TEST_F(RollingDeploys, WhoIsThereFirstLearnsOfANewWorkerBeforeItClaimsAnything) {
+  const auto old_node = start_node("1");
+  old_node->env->run_ready();
+  // The old one hears nothing of the other; it finds out by its claim.
+  old_node->store->watch({});
+  const auto new_node = start_node("2");
+  start_run(*new_node, "r");
+  new_node->env->drop_all();
+  int claims = 0;
+  old_node->store->before_apply = [&claims](std::span<store::Op> ops) -> Result<void> {
+    for (const store::Op& op : ops) {
+      claims += std::holds_alternative<store::ClaimDue>(op) ? 1 : 0;
+    }
+    return {};
+  };
+  const std::int64_t epoch = old_node->row("r").epoch;
+  old_node->signal("r", "go");
+  old_node->env->run_ready();
+  EXPECT_EQ(old_node->row("r").epoch, epoch);
+  EXPECT_EQ(claims, 2);  // One that finds out, and one that knows.
+}
+
+TEST_F(RollingDeploys, WhenTheLastOfADefinitionStopsOthersGoOn) {
+  const auto old_node = start_node("1");
+  start_run(*old_node, "r");
+  const auto new_node = start_node("2");
+  settle({old_node.get(), new_node.get()});
+  new_node->signal("r", "go");
+  new_node->env->run_ready();
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kWaiting);
+  old_node->engine->stop();
+  new_node->env->run_ready();
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kCompleted);
+  EXPECT_EQ(new_node->row("r").definition, "2");
+}
+
+TEST_F(RollingDeploys, WhenTheLastOfADefinitionDiesOthersGoOnAfterItsLease) {
+  auto old_node = start_node("1");
+  start_run(*old_node, "r");
+  const auto new_node = start_node("2");
+  settle({old_node.get(), new_node.get()});
+  old_node.reset();
+  new_node->signal("r", "go");
+  new_node->env->run_ready();
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kWaiting);
+  new_node->env->advance(40'000);
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kCompleted);
+}
+
+// One that was declared dead has the run in memory as it was.
+TEST_F(RollingDeploys, WhatIsInMemoryIsNotTakenBackEither) {
+  const auto twice = [](const std::string& fingerprint) {
+    return code(fingerprint,
+                {plain_step(CommandKind::kSignal, "go"), plain_step(CommandKind::kSignal, "go")});
+  };
+  Node old_node(disk_, sim(2), {twice("1")});
+  start_run(old_node, "r");
+  EngineOptions options;
+  Node new_node(disk_, sim(3), {twice("2")}, {}, options);
+  new_node.env->advance(40'000);  // The other one says nothing.
+  new_node.signal("r", "go");
+  new_node.env->run_ready();
+  ASSERT_EQ(new_node.row("r").definition, "2");
+  ASSERT_EQ(new_node.row("r").status, RunStatus::kWaiting);
+  old_node.env->run_ready();  // Hears that it is dead, and begins again.
+  const std::int64_t epoch = new_node.row("r").epoch;
+  old_node.signal("r", "go");
+  old_node.env->run_ready();
+  EXPECT_EQ(new_node.row("r").epoch, epoch);
+  new_node.env->run_ready();
+  EXPECT_EQ(new_node.row("r").status, RunStatus::kCompleted);
+  EXPECT_EQ(new_node.row("r").definition, "2");
+}
+
+TEST_F(RollingDeploys, AnIdleWorkerCountsAsAlive) {
+  const auto old_node = start_node("1");
+  start_run(*old_node, "r");
+  const auto new_node = start_node("2");
+  advance({old_node.get(), new_node.get()}, 200'000);
+  new_node->signal("r", "go");
+  new_node->env->run_ready();
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kWaiting);
+  old_node->env->run_ready();
+  EXPECT_EQ(new_node->row("r").definition, "1");
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kCompleted);
+}
+
+// What is due and left to others is no reason to look for it again and again.
+TEST_F(RollingDeploys, WhoLeavesRunsToOthersDoesNotSpin) {
+  const auto old_node = start_node("1");
+  start_run(*old_node, "r");
+  const auto new_node = start_node("2");
+  settle({old_node.get(), new_node.get()});
+  const auto batches = new_node->count_batches();
+  new_node->signal("r", "go");
+  new_node->env->advance(20'000);
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kWaiting);
+  EXPECT_LT(*batches, 10);
+}
+
+TEST_F(RollingDeploys, ManyRunsStayWithTheirCode) {
+  const auto old_node = start_node("1");
+  const auto new_node = start_node("2");
+  const std::vector<Node*> both = {old_node.get(), new_node.get()};
+  for (int i = 0; i < 50; ++i) {
+    Node& starts = *both[static_cast<std::size_t>(i % 2)];
+    start_run(starts, "r" + std::to_string(i));
+  }
+  for (int i = 0; i < 50; ++i) {
+    both[static_cast<std::size_t>(i / 2 % 2)]->signal("r" + std::to_string(i), "go");
+  }
+  settle(both);
+  for (int i = 0; i < 50; ++i) {
+    const store::RunRow row = old_node->row("r" + std::to_string(i));
+    EXPECT_EQ(row.status, RunStatus::kCompleted);
+    EXPECT_EQ(row.definition, i % 2 == 0 ? "1" : "2");
+  }
+}
+
+// What only the own code has blocked is not left to it; what was left and blocked is tried when
+// nobody is left who has its code.
+TEST_F(RollingDeploys, WhatWasLeftAndIsBlockedIsTriedWhenItsCodeIsGone) {
+  start_under(good("1"));
+  {
+    Node wrong(disk_, sim(2), {bad("0")});
+    wrong.signal("r", "go");
+    wrong.env->run_ready();
+    ASSERT_EQ(wrong.row("r").status, RunStatus::kBlocked);
+  }
+  // Has the code, and never comes to it.
+  auto old_node = start_node("1");
+  old_node->env->drop_all();
+  const auto new_node = start_node("2");
+  new_node->env->run_ready();
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kBlocked);
+  old_node.reset();
+  new_node->env->advance(40'000);
+  EXPECT_EQ(new_node->row("r").status, RunStatus::kCompleted);
 }
 
 }  // namespace

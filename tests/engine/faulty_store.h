@@ -30,6 +30,7 @@ class FaultyStore final : public store::Store {
 
   std::function<void(store::ArrivalKey after)> before_read_inbox;
   std::size_t finds_by_id = 0;
+  std::function<std::optional<std::int64_t>()> clock_ms;  // The database's, if it is another one.
 
   Result<void> apply(std::span<store::Op> ops) override {
     if (before_apply) {
@@ -63,8 +64,11 @@ class FaultyStore final : public store::Store {
   Result<void> remove_worker(store::WorkerKey worker, std::int64_t now_ms) override {
     return inner_->remove_worker(worker, now_ms);
   }
-  Result<std::int64_t> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
+  Result<store::Sweep> free_expired(store::WorkerKey self, std::int64_t now_ms) override {
     return inner_->free_expired(self, now_ms);
+  }
+  Result<std::optional<std::int64_t>> read_clock() override {
+    return clock_ms ? clock_ms() : inner_->read_clock();
   }
   Result<std::optional<store::RunRow>> find_run(store::RunKey run) override {
     return inner_->find_run(run);
@@ -109,9 +113,12 @@ class FaultyStore final : public store::Store {
   Result<std::vector<store::RunRow>> read_children(store::RunKey run) override {
     return inner_->read_children(run);
   }
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
-    return inner_->next_wake(kinds);
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const store::KindDefinition> left,
+                                 std::int64_t after_ms) override {
+    return inner_->next_wake(kinds, left, after_ms);
   }
+  Result<std::vector<store::KnownWorker>> read_workers() override { return inner_->read_workers(); }
   Result<std::vector<store::TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                                 std::int64_t* next_due) override {
     return inner_->due_tasks(now_ms, limit, next_due);

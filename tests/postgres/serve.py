@@ -128,6 +128,11 @@ class Server:
             raise RuntimeError(f"'{sql}' failed: {done.stderr}")
         return done.stdout.strip()
 
+    def copy_to(self, directory):
+        """Copies its files there while it runs."""
+        subprocess.run([programs() / "pg_basebackup", "-D", directory, "-X", "stream", "-c", "fast", "-d", self.url()],
+                       check=True)
+
     def log(self):
         return (self.directory / "log").read_text(encoding="utf-8", errors="replace")
 
@@ -156,6 +161,30 @@ class Server:
         with open(self.directory / "log", "ab") as log:
             return subprocess.Popen([programs() / program, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=log,
                                     stderr=log, cwd=self.directory, preexec_fn=prepare)
+
+
+class Copy(Server):
+    """A server on the copied files of another one, which are taken away: "recovery.signal" for one that recovers as the
+    settings say, "standby.signal" for one that follows."""
+
+    def __init__(self, origin, files, signal_file, settings=None):  # pylint: disable=super-init-not-called
+        self.tcp = origin.tcp
+        self.settings = origin.settings | (settings or {})
+        self.process = None
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="pawl-postgres-"))
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            self.port = listener.getsockname()[1]
+        try:
+            shutil.move(files, self.directory / "data")
+            (self.directory / "data" / signal_file).touch()
+            (self.directory / "data").chmod(0o700)
+            if (user := account()) is not None:
+                subprocess.run(["chown", "-R", f"{user.pw_uid}:{user.pw_gid}", self.directory], check=True)
+            self.start()
+        except BaseException:
+            self.close()
+            raise
 
 
 def main():

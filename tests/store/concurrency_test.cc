@@ -17,8 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include "audit/audit.h"
 #include "property/rng.h"
-#include "store/invariants.h"
 #include "store/support.h"
 
 namespace pawl::store {
@@ -474,10 +474,12 @@ class ConcurrentStores : public testing::TestWithParam<BackendKind> {
                       .has_value());
       EXPECT_EQ(found, name) << "entry " << place.second << " of run " << place.first;
     }
-    for (const std::string& violation :
-         value(find_violations({*store, [&](const std::string& sql) { return backend.query(sql); },
-                                all.now_ms, true}))) {
-      ADD_FAILURE() << violation;
+    audit::Options options;
+    options.now_ms = all.now_ms;
+    options.has_all_runs = true;
+    options.has_real_logs = false;
+    for (const audit::Finding& finding : value(audit::find_all(*store, options))) {
+      ADD_FAILURE() << audit::place_of(finding) << ": " << finding.what;
     }
   }
 };

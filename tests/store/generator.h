@@ -130,6 +130,9 @@ class Generator {
   }
 
  private:
+  std::optional<std::string> claims_as() {
+    return rng_.chance(60) ? std::nullopt : std::optional<std::string>(rng_.pick(kPrints));
+  }
   std::vector<Tag> tags() {
     std::vector<Tag> made;
     for (int i = rng_.between(0, 2); i > 0; --i) {
@@ -232,13 +235,24 @@ class Generator {
     Claim op;
     op.run = run_key();
     op.worker = worker();
+    op.definition = claims_as();
     op.now_ms = now_ms;
     return op;
+  }
+
+  // What is left to others; mostly nothing.
+  std::vector<KindDefinition> left() {
+    std::vector<KindDefinition> left;
+    while (rng_.chance(30)) {
+      left.push_back({rng_.pick(kKinds), kPrints[1 + rng_.below(kPrints.size() - 1)]});
+    }
+    return left;
   }
 
   ClaimDue claim_due() {
     ClaimDue op;
     op.kinds = rng_.chance(50) ? kKinds : std::vector<std::string>{rng_.pick(kKinds)};
+    op.left = left();
     op.worker = worker();
     op.limit = rng_.below(4);
     op.now_ms = now_ms;
@@ -250,6 +264,7 @@ class Generator {
     for (const std::string& kind : kKinds) {
       op.codes.push_back({kind, rng_.pick(kPrints), rng_.chance(30)});
     }
+    op.left = left();
     op.activities = {rng_.pick(kNames)};
     op.after = rng_.chance(70) ? 0 : run_key();
     op.worker = worker();
@@ -268,6 +283,7 @@ class Generator {
     op.arrival = arrival();
     op.dedupe = rng_.pick(kDedupes);
     op.claim_for = rng_.chance(30) ? worker() : 0;
+    op.claim_as = claims_as();
     op.now_ms = now_ms;
     return op;
   }
@@ -343,6 +359,7 @@ class Generator {
     } else {
       op.arrival = arrival();
       op.claim_for = rng_.chance(50) ? worker() : 0;
+      op.claim_as = claims_as();
     }
     return op;
   }

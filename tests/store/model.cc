@@ -161,7 +161,11 @@ void Model::run(StartRun& op) {
 void Model::run(Claim& op) {
   op.claimed = false;
   const auto found = runs.find(op.run);
-  if (found != runs.end() && workers.contains(op.worker) && is_free(found->second.row)) {
+  if (found == runs.end() || !workers.contains(op.worker) || !is_free(found->second.row)) {
+    return;
+  }
+  const std::string& definition = found->second.row.definition;
+  if (definition.empty() || definition == op.definition.value_or(definition)) {
     op = take(found->second, op.worker, op.now_ms);
   }
 }
@@ -202,7 +206,9 @@ void Model::run(ClaimDue& op) {
   std::vector<std::pair<std::int64_t, RunKey>> due;
   for (const auto& [key, run] : runs) {
     const bool is_kind = std::count(op.kinds.begin(), op.kinds.end(), run.row.kind) > 0;
-    if (is_kind && run.row.wake_ms <= op.now_ms) {
+    const bool is_left = std::count(op.left.begin(), op.left.end(),
+                                    KindDefinition{run.row.kind, run.row.definition}) > 0;
+    if (is_kind && !is_left && run.row.wake_ms <= op.now_ms) {
       due.emplace_back(run.row.wake_ms, key);
     }
   }
@@ -230,9 +236,12 @@ void Model::run(ClaimStuck& op) {
     for (const ClaimStuck::Code& code : op.codes) {
       const bool is_other = code.definition.empty() || run.blocked_by != code.definition;
       const bool is_own = !code.definition.empty() && run.row.definition == code.definition;
-      may_go_on =
-          may_go_on || (code.kind == run.row.kind && run.row.status == RunStatus::kBlocked &&
-                        run.blocked_by.has_value() && is_other && (is_own || !code.only_own));
+      const bool is_left = run.blocked_by != run.row.definition &&
+                           std::count(op.left.begin(), op.left.end(),
+                                      KindDefinition{run.row.kind, run.row.definition}) > 0;
+      may_go_on = may_go_on ||
+                  (code.kind == run.row.kind && run.row.status == RunStatus::kBlocked && !is_left &&
+                   run.blocked_by.has_value() && is_other && (is_own || !code.only_own));
     }
     may_go_on = may_go_on && !run.row.is_paused;
     if (op.known && may_go_on && key > op.after && op.claims.size() < op.limit) {
@@ -337,11 +346,19 @@ std::vector<RunKey> Model::children(RunKey run) const {
   return found;
 }
 
-std::int64_t Model::next_wake(const std::vector<std::string>& kinds) const {
+std::int64_t Model::next_wake(const std::vector<std::string>& kinds,
+                              const std::vector<KindDefinition>& left,
+                              std::int64_t after_ms) const {
   std::int64_t next = kNever;
   for (const auto& [key, run] : runs) {
-    if (std::count(kinds.begin(), kinds.end(), run.row.kind) > 0) {
-      next = std::min(next, run.row.wake_ms);
+    const RunRow& row = run.row;
+    const bool is_shared = std::any_of(left.begin(), left.end(),
+                                       [&](const auto& each) { return each.kind == row.kind; });
+    const bool is_left =
+        std::count(left.begin(), left.end(), KindDefinition{row.kind, row.definition}) > 0;
+    if (std::count(kinds.begin(), kinds.end(), row.kind) > 0 && !is_left &&
+        (!is_shared || row.wake_ms > after_ms)) {
+      next = std::min(next, row.wake_ms);
     }
   }
   return next;
@@ -584,6 +601,7 @@ void Model::run(Send& op) {
     Claim claim;
     claim.run = op.target;
     claim.worker = op.claim_for;
+    claim.definition = op.claim_as;
     claim.now_ms = op.now_ms;
     run(claim);
     if (claim.claimed) {
@@ -684,6 +702,7 @@ void Model::run(ChangeTask& op) {
     Claim claim;
     claim.run = op.run;
     claim.worker = op.claim_for;
+    claim.definition = op.claim_as;
     claim.now_ms = op.now_ms;
     run(claim);
     if (claim.claimed) {

@@ -57,7 +57,9 @@ class Model {
   // What others have put, by the worker that held the run then.
   std::map<ArrivalKey, WorkerKey> news;
 
-  std::int64_t next_wake(const std::vector<std::string>& kinds) const;
+  std::int64_t next_wake(const std::vector<std::string>& kinds,
+                         const std::vector<KindDefinition>& left = {},
+                         std::int64_t after_ms = 0) const;
   std::vector<TaskRow> due_tasks(std::int64_t now_ms) const;
   std::vector<RunKey> children(RunKey run) const;
   RunImage image(RunKey run) const;

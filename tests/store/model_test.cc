@@ -23,6 +23,10 @@
 
 #include <gtest/gtest.h>
 
+#include "audit/audit.h"
+#include "moving/copy.h"
+#include "moving/move.h"
+#include "moving/verify.h"
 #include "property/rng.h"
 #include "store/generator.h"
 #include "store/key_map.h"
@@ -198,6 +202,46 @@ class World {
     compare_catalog(store().catalog());
   }
 
+  // Whatever was done, the database is as it has to be.
+  void check() {
+    audit::Options options;
+    options.now_ms = kNever - 1;  // Clocks were put back.
+    options.has_real_logs = false;
+    for (const audit::Finding& finding : value(audit::find_all(store(), options))) {
+      ADD_FAILURE() << audit::place_of(finding) << ": " << finding.what;
+    }
+  }
+
+  // All that is there moves to another store, and is the same there.
+  void move_to(Store& other, std::uint64_t seed) {
+    while (!model_.workers.empty()) {
+      const WorkerKey worker = model_.workers.begin()->first;
+      EXPECT_TRUE(store().remove_worker(worker, generator_.now_ms).has_value());
+      model_.remove_worker(worker, generator_.now_ms);
+    }
+    auto& from = dynamic_cast<MovableStore&>(store());
+    auto& to = dynamic_cast<MovableStore&>(other);
+    moving::Move move({from, "one"}, {to, "other"}, "a-move", "a-holder", generator_.now_ms);
+    EXPECT_EQ(value(move.begin()), moving::Move::Begun::kNew);
+    const moving::Copied copied =
+        value(moving::copy_runs(from, to, move.seal(), [](const moving::Copied&) {}));
+    EXPECT_EQ(static_cast<std::size_t>(copied.runs), model_.runs.size());
+    EXPECT_EQ(value(moving::compare_counts(from, to)), std::nullopt);
+    moving::SampleOptions options;
+    options.size = model_.runs.size() + 1;
+    options.seed = seed;
+    const moving::SampleOutcome compared =
+        value(moving::compare_sample(from, to, options, [](std::int64_t) {}));
+    EXPECT_EQ(compared.difference, std::nullopt);
+    EXPECT_EQ(compared.runs, model_.runs.size());
+    const WorkerInfo worker{"w", kNever, generator_.now_ms};
+    EXPECT_EQ(to.add_worker(worker).error().code, ErrorCode::kStoreUnusable);
+    EXPECT_EQ(from.add_worker(worker).error().code, ErrorCode::kStoreUnusable);
+    EXPECT_TRUE(move.finish().has_value());
+    EXPECT_TRUE(to.add_worker(worker).has_value());
+    EXPECT_EQ(from.add_worker(worker).error().code, ErrorCode::kStoreUnusable);
+  }
+
   // Nothing of this is to be found in another one.
   std::vector<std::int64_t> some_keys() const {
     std::vector<std::int64_t> some = {std::int64_t{1} << 50};
@@ -242,7 +286,8 @@ class World {
       model_.remove_worker(worker, now_ms);
     } else {
       const WorkerKey self = generator_.worker();
-      EXPECT_EQ(value(store().free_expired(self, now_ms)), model_.free_expired(self, now_ms));
+      EXPECT_EQ(value(store().free_expired(self, now_ms)).next_ms,
+                model_.free_expired(self, now_ms));
     }
   }
 
@@ -318,6 +363,9 @@ class World {
       }
     }
     EXPECT_EQ(value(store.next_wake(kKinds)), model_.next_wake(kKinds));
+    const std::vector<KindDefinition> left = {{kKinds[0], kPrints[1]}, {kKinds[1], kPrints[2]}};
+    EXPECT_EQ(value(store.next_wake(kKinds, left, generator_.now_ms)),
+              model_.next_wake(kKinds, left, generator_.now_ms));
     for (const auto& [worker, unused] : model_.workers) {
       compare_news(store, worker);
     }
@@ -775,6 +823,11 @@ TEST_P(StoreModel, AStoreDoesWhatTheModelDoes) {
     }
     one.end();
     other.end();
+    one.check();
+    // To each kind of database in turn.
+    const std::vector<BackendKind> kinds = backend_kinds();
+    const std::unique_ptr<Backend> elsewhere = kinds[seed % kinds.size()].make();
+    one.move_to(*value(elsewhere->open("default")), seed);
   }
 }
 

@@ -269,7 +269,7 @@ TEST(SqliteFile, IsTheSameByALink) {
   const std::unique_ptr<Store> link = value(open_sqlite(at(dir.file("link.db"))));
   EXPECT_FALSE(std::filesystem::exists(dir.file("link.db-workers")));
   const WorkerKey worker = value(real->add_worker({"worker", kNever, 0}));
-  EXPECT_EQ(value(link->free_expired(0, 5)), kNever);
+  EXPECT_EQ(value(link->free_expired(0, 5)).next_ms, kNever);
   EXPECT_TRUE(apply(*real, Heartbeat{.worker = worker, .expires_ms = kNever}).known);
 }
 
@@ -611,6 +611,64 @@ TEST(Migration, RunsThatWereBlockedMayBeTriedAgain) {
   EXPECT_EQ(op.claims[0].row.id, "blocked");
   EXPECT_EQ(op.claims[0].row.definition, "old");
   EXPECT_EQ(op.claims[0].row.epoch, 4);
+}
+
+// From each earlier version, with a run that waits, one that is due and a task: they go on.
+TEST(Migration, OpenRunsGoOnFromEveryVersion) {
+  for (std::size_t from = 1; from <= schema_steps().size(); ++from) {
+    SCOPED_TRACE(from);
+    const TempDir dir;
+    const std::string path = dir.file("a.db");
+    {
+      const std::unique_ptr<Connection> connection =
+          value(Connection::open({path, "", 0, Access::kCreate}));
+      ASSERT_TRUE(migrate(*connection, schema_steps().first(from), 0).has_value());
+      ASSERT_TRUE(
+          connection
+              ->execute(
+                  "INSERT INTO pawl_namespace VALUES(0, 'default');"
+                  "INSERT INTO pawl_run(ns, epoch, status, wake, number, created, changed, uuid, "
+                  "id, kind, waiting_for) VALUES"
+                  "(0, 3, 2, NULL, 1, 10, 20, zeroblob(16), 'waits', 'order', 'signal go'),"
+                  "(0, 0, 1, 30, 1, 30, 30, zeroblob(16), 'due', 'order', NULL);"
+                  "INSERT INTO pawl_input(run, ns, input) VALUES(1, 0, CAST('7' AS BLOB));"
+                  "INSERT INTO pawl_log(run, seq, ns, kind, time, version, name, payload) VALUES"
+                  "(1, 1, 0, 8, 10, 1, 'stage', CAST('1' AS BLOB));"
+                  "INSERT INTO pawl_task(ns, run, id, type, queue, priority, state, attempt, "
+                  "created) VALUES(0, 1, 'task', 'charge', 'default', 0, 0, 0, 10)")
+              .has_value());
+    }
+    const std::unique_ptr<Store> store = value(open_sqlite(at(path)));
+    EXPECT_EQ(value(store->read_input(1)), "7");
+    EXPECT_EQ(seqs_of(*store, 1), std::vector<std::uint64_t>{1});
+    Send sent;
+    sent.run_id = "waits";
+    sent.arrival = signal("go");
+    sent.now_ms = 50;
+    apply(*store, sent);
+    ClaimDue claim;
+    claim.kinds = {"order"};
+    claim.worker = value(store->add_worker({"worker", kNever, 0}));
+    claim.limit = 5;
+    claim.now_ms = 60;
+    claim = apply(*store, claim);
+    ASSERT_EQ(claim.claims.size(), 2U);
+    TakeTasks take;
+    take.queue = "default";
+    take.types = {"charge"};
+    take.worker = claim.worker;
+    take.limit = 5;
+    take.now_ms = 60;
+    EXPECT_EQ(apply(*store, take).taken.size(), 1U);
+    CommitTurn turn;
+    turn.run = claim.claims[0].run;
+    turn.worker = claim.worker;
+    turn.epoch = claim.claims[0].row.epoch;
+    turn.entries = {entry(2)};
+    turn.release = true;
+    turn.status = RunStatus::kWaiting;
+    EXPECT_TRUE(apply(*store, turn).committed);
+  }
 }
 
 // --- Deleting ------------------------------------------------------------------------------------

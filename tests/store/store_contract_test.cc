@@ -430,6 +430,145 @@ TEST_P(StoreTest, TheLongestDueAreClaimedFirstAndOnlyOfTheseKinds) {
   EXPECT_EQ(next_wake(), 400);
 }
 
+class LeftTest : public StoreTest {
+ protected:
+  RunKey start_under(std::string id, std::string definition, std::int64_t now_ms,
+                     std::string kind = "order") {
+    StartRun op;
+    op.run = new_run(std::move(id), std::move(kind));
+    op.run.definition = std::move(definition);
+    op.now_ms = now_ms;
+    return apply(store_, op).row.key;
+  }
+  ClaimDue leave(std::vector<KindDefinition> left, std::size_t limit = 100,
+                 WorkerKey newest_worker = kNever) {
+    ClaimDue op;
+    op.kinds = {"order", "mail"};
+    op.left = std::move(left);
+    op.newest_worker = newest_worker;
+    op.worker = worker_;
+    op.limit = limit;
+    op.now_ms = 5000;
+    return apply(store_, op);
+  }
+  std::vector<RunKey> leaving(std::vector<KindDefinition> left, std::size_t limit = 100) {
+    std::vector<RunKey> keys;
+    for (const Claim& claim : leave(std::move(left), limit).claims) {
+      keys.push_back(claim.run);
+    }
+    return keys;
+  }
+  std::int64_t next_wake_leaving(const std::vector<KindDefinition>& left, std::int64_t after_ms) {
+    return value(store_.next_wake(std::vector<std::string>{"order", "mail"}, left, after_ms));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, LeftTest, testing::ValuesIn(backend_kinds()), kind_name);
+
+TEST_P(LeftTest, RunsOfADefinitionOfOthersAreNotClaimed) {
+  const RunKey old = start_under("a", "1", 100);
+  const RunKey other = start_under("b", "2", 200);
+  const RunKey unknown = start_under("c", "", 300);
+  const RunKey mail = start_under("d", "1", 400, "mail");
+  // Those that are left do not count.
+  EXPECT_THAT(leaving({{"order", "1"}, {"order", "9"}, {"mail", "2"}}, 2),
+              ElementsAre(other, unknown));
+  EXPECT_THAT(leaving({{"order", "1"}, {"order", "9"}, {"mail", "2"}}), ElementsAre(mail));
+  EXPECT_THAT(leaving({}), ElementsAre(old));
+}
+
+TEST_P(LeftTest, NothingIsClaimedWhileThereIsAWorkerThatIsNotKnown) {
+  start_under("a", "1", 100);
+  const WorkerKey newer = add_worker(store_);
+  const ClaimDue refused = leave({}, 100, worker_);
+  EXPECT_THAT(refused.claims, IsEmpty());
+  EXPECT_TRUE(refused.known);
+  EXPECT_EQ(refused.workers.newest, newer);
+  const ClaimDue claimed = leave({}, 100, newer);
+  EXPECT_EQ(claimed.claims.size(), 1U);
+  EXPECT_EQ(claimed.workers, refused.workers);
+}
+
+TEST_P(LeftTest, TheMarkOfTheWorkersChangesWithThem) {
+  const WorkersMark before = leave({}).workers;
+  const WorkerKey other = add_worker(store_);
+  const WorkersMark with_other = leave({}).workers;
+  EXPECT_EQ(with_other.newest, other);
+  EXPECT_EQ(with_other.count, before.count + 1);
+  std::vector<WorkerKey> known;
+  for (const KnownWorker& worker : value(store_.read_workers())) {
+    known.push_back(worker.key);
+  }
+  EXPECT_THAT(known, testing::IsSupersetOf({worker_, other}));
+  ASSERT_TRUE(store_.remove_worker(other, 5000).has_value());
+  EXPECT_EQ(leave({}).workers, before);
+}
+
+TEST_P(LeftTest, WhatIsLeftDoesNotWake) {
+  start_under("a", "1", 100);
+  start_under("b", "1", 6000);
+  start_under("c", "2", 7000);
+  start_under("d", "", 8000, "mail");
+  EXPECT_EQ(next_wake_leaving({}, 5000), 100);
+  EXPECT_EQ(next_wake_leaving({{"order", "1"}}, 5000), 7000);
+  EXPECT_EQ(next_wake_leaving({{"order", "2"}}, 5000), 6000);
+  EXPECT_EQ(next_wake_leaving({{"order", "1"}, {"order", "2"}}, 5000), 8000);
+  EXPECT_EQ(next_wake_leaving({{"order", "1"}, {"order", "2"}, {"mail", "1"}}, 5000), 8000);
+  EXPECT_EQ(next_wake_leaving({{"mail", "1"}}, 8000), 100);
+}
+
+// However many are left, a bounded number is looked at.
+TEST_P(LeftTest, AfterManyThatAreLeftItIsLookedAgain) {
+  std::vector<Op> ops;
+  for (int i = 0; i < 2500; ++i) {
+    StartRun op;
+    op.run = new_run("run-" + std::to_string(i));
+    op.run.definition = "1";
+    op.now_ms = 10'000 + i;
+    ops.emplace_back(op);
+  }
+  ASSERT_TRUE(store_.apply(ops).has_value());
+  start_under("own", "2", 20'000);
+  std::int64_t after_ms = 5000;
+  int looks = 0;
+  while (after_ms < 20'000 && looks < 10) {
+    const std::int64_t next = next_wake_leaving({{"order", "1"}}, after_ms);
+    EXPECT_GT(next, after_ms);
+    after_ms = next;
+    ++looks;
+  }
+  EXPECT_EQ(after_ms, 20'000);
+  EXPECT_GT(looks, 1);
+  EXPECT_EQ(next_wake_leaving({{"order", "1"}}, 20'000), kNever);
+}
+
+TEST_P(LeftTest, AClaimOfOneRunGoesByItsDefinition) {
+  const RunKey run = start_under("a", "1", 100);
+  Claim op;
+  op.run = run;
+  op.worker = worker_;
+  op.definition = "2";
+  op.now_ms = 5000;
+  EXPECT_FALSE(apply(store_, op).claimed);
+  op.definition = "";
+  EXPECT_FALSE(apply(store_, op).claimed);
+  Send sent;
+  sent.run_id = "a";
+  sent.arrival = signal("hello");
+  sent.claim_for = worker_;
+  sent.claim_as = "2";
+  sent.now_ms = 5000;
+  sent = apply(store_, sent);
+  EXPECT_EQ(sent.outcome, SendOutcome::kSent);
+  EXPECT_FALSE(sent.claim.has_value());
+  EXPECT_EQ(sent.owner, 0);
+  sent.claim_as = "1";
+  EXPECT_TRUE(apply(store_, sent).claim.has_value());
+  op.run = start_under("b", "", 100);
+  op.definition = "2";
+  EXPECT_TRUE(apply(store_, op).claimed);
+}
+
 TEST_P(StoreTest, RunsOfOneMomentAreClaimedInOrderOfTheirStart) {
   std::vector<RunKey> keys;
   for (int i = 0; i < 20; ++i) {
@@ -933,6 +1072,28 @@ TEST_P(StuckTest, OnlyRunsOfItsOwnDefinition) {
   blocked("c", "3", "3");
   blocked("d", "", "2");
   EXPECT_THAT(stuck({{"order", "3", true}}), ElementsAre(own.key));
+}
+
+TEST_P(StuckTest, WhatOthersWillTakeIsLeftToThem) {
+  const RunRow theirs = blocked("a", "1", "2");
+  const RunRow hopeless = blocked("b", "1", "1");  // Their own code has blocked it.
+  const RunRow free = blocked("c", "2", "1");
+  ClaimStuck op;
+  op.codes = {{"order", "3"}};
+  op.left = {{"order", "1"}};
+  op.newest_worker = worker_;
+  op.worker = worker_;
+  op.limit = 100;
+  op.now_ms = 9000;
+  const WorkerKey newer = add_worker(store_);
+  EXPECT_THAT(apply(store_, op).claims, IsEmpty());
+  op.newest_worker = newer;
+  std::vector<RunKey> keys;
+  for (const Claim& claim : apply(store_, op).claims) {
+    keys.push_back(claim.run);
+  }
+  EXPECT_THAT(keys, ElementsAre(hopeless.key, free.key));
+  EXPECT_THAT(stuck({{"order", "3"}}), ElementsAre(theirs.key));
 }
 
 TEST_P(StuckTest, AreClaimedInPartsInOrderOfTheirKeys) {
@@ -1984,12 +2145,12 @@ TEST_P(StoreTest, AWorkerThatSaysNothingExpires) {
   op.limit = 1;
   op.now_ms = 1;
   ASSERT_EQ(apply(store_, op).taken.size(), 1U);
-  EXPECT_EQ(value(store_.free_expired(worker_, 4999)), 5000);
+  EXPECT_EQ(value(store_.free_expired(worker_, 4999)).next_ms, 5000);
   EXPECT_EQ(row(run.key).owner, silent);
   EXPECT_TRUE(apply(store_, Heartbeat{.worker = silent, .expires_ms = 7000}).known);
-  EXPECT_EQ(value(store_.free_expired(worker_, 6000)), 7000);
+  EXPECT_EQ(value(store_.free_expired(worker_, 6000)).next_ms, 7000);
   EXPECT_EQ(row(run.key).owner, silent);
-  EXPECT_EQ(value(store_.free_expired(worker_, 7000)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 7000)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, 0);
   EXPECT_EQ(row(run.key).wake_ms, 7000);
   EXPECT_FALSE(apply(store_, Heartbeat{.worker = silent, .expires_ms = 9000}).known);
@@ -2004,7 +2165,7 @@ TEST_P(StoreTest, AWorkerThatSaysNothingExpires) {
 TEST_P(StoreTest, AWorkerDoesNotFreeItself) {
   const WorkerKey late = add_worker(store_, 5000);
   const RunRow run = start("order-1", late).row;
-  EXPECT_EQ(value(store_.free_expired(late, 6000)), kNever);
+  EXPECT_EQ(value(store_.free_expired(late, 6000)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, late);
 }
 
@@ -2013,8 +2174,8 @@ TEST_P(StoreTest, WorkersOfOneStoreLiveTogether) {
   const RunRow run = start("order-1", second).row;
   const std::unique_ptr<Store> other = open();
   const WorkerKey third = add_worker(*other);
-  EXPECT_EQ(value(store_.free_expired(worker_, 1)), kNever);
-  EXPECT_EQ(value(other->free_expired(third, 1)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 1)).next_ms, kNever);
+  EXPECT_EQ(value(other->free_expired(third, 1)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, second);
   EXPECT_TRUE(apply(store_, Heartbeat{.worker = third, .expires_ms = kNever}).known);
 }
@@ -2028,7 +2189,7 @@ TEST_P(StoreTest, TheWorkersOfAClosedStoreAreDead) {
   const RunRow run = apply(*other, op).row;
   EXPECT_EQ(run.owner, gone);
   other.reset();
-  EXPECT_EQ(value(store_.free_expired(worker_, 2000)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 2000)).next_ms, kNever);
   EXPECT_EQ(row(run.key).owner, 0);
   EXPECT_EQ(row(run.key).wake_ms, 2000);
 }
@@ -2100,11 +2261,11 @@ TEST_P(StoreTest, AKilledProcessLosesWhatItHeld) {
   const std::unique_ptr<Store> store = open();
   const WorkerKey self = add_worker(*store);
   const auto owner = [&] { return value(store->find_run("order-1", std::nullopt))->owner; };
-  EXPECT_EQ(value(store->free_expired(self, 100)), expires_ms);
+  EXPECT_EQ(value(store->free_expired(self, 100)).next_ms, expires_ms);
   EXPECT_NE(owner(), 0);
   ::kill(pid, SIGKILL);
   wait_for(pid);
-  EXPECT_EQ(value(store->free_expired(self, 200)), kNever);
+  EXPECT_EQ(value(store->free_expired(self, 200)).next_ms, kNever);
   EXPECT_EQ(owner(), 0);
   ClaimDue op;
   op.kinds = {"order"};
@@ -2223,7 +2384,7 @@ TEST_P(StoreTest, NamespacesDoNotSeeOneAnother) {
   EXPECT_EQ(terminate(run.key).outcome, SendOutcome::kNoRun);
   EXPECT_EQ(start("order-1").outcome, StartOutcome::kStarted);
   EXPECT_FALSE(apply(store_, Heartbeat{.worker = theirs, .expires_ms = 5}).known);
-  EXPECT_EQ(value(store_.free_expired(worker_, 99'999)), kNever);
+  EXPECT_EQ(value(store_.free_expired(worker_, 99'999)).next_ms, kNever);
   EXPECT_TRUE(apply(*shop, Heartbeat{.worker = theirs, .expires_ms = kNever}).known);
 }
 

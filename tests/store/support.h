@@ -37,7 +37,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual Result<std::unique_ptr<Store>> open(const std::string& name_space) = 0;
-  // The first column of each row, which is not NULL. For the placeholders see InspectedDatabase.
+  // The first column of each row, which is not NULL. For the placeholders see Catalog::query().
   virtual Result<std::vector<std::string>> query(std::string sql) = 0;
   // Returns when somebody waits for what another transaction has locked. At once, where all wait
   // for the whole database.

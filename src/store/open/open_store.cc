@@ -31,17 +31,22 @@ Result<StoreUrl> parse_store_url(std::string_view url) {
                         "': the URL of a store begins with sqlite: or postgres://");
 }
 
-Result<std::unique_ptr<Store>> open_store(const StoreUrl& url) {
+Result<std::unique_ptr<MovableStore>> open_movable_store(const StoreUrl& url) {
   if (const auto* const sqlite = std::get_if<SqliteOptions>(&url)) {
-    return open_sqlite(*sqlite);
+    return open_movable_sqlite(*sqlite);
   }
 #ifdef PAWL_POSTGRES
-  return open_postgres(std::get<PostgresOptions>(url));
+  return open_movable_postgres(std::get<PostgresOptions>(url));
 #else
   return make_error(
       ErrorCode::kStoreUnusable,
       "this build of Pawl has no PostgreSQL store; build it where libpq is installed");
 #endif
+}
+
+Result<std::unique_ptr<Store>> open_store(const StoreUrl& url) {
+  PAWL_TRY_ASSIGN(std::unique_ptr<MovableStore> store, open_movable_store(url));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 }  // namespace pawl::store

@@ -50,18 +50,6 @@ Result<Operations::Sent> Operations::send(const RunHead& target, const NewArriva
   return Sent{SendOutcome::kSent, key};
 }
 
-Result<std::optional<Claim>> Operations::claim_for(WorkerKey worker, RunKey run_key,
-                                                   std::int64_t now_ms) {
-  Claim claim;
-  claim.run = run_key;
-  claim.worker = worker;
-  claim.now_ms = now_ms;
-  if (worker != 0) {
-    PAWL_TRY(run(claim));
-  }
-  return claim.claimed ? std::optional<Claim>(std::move(claim)) : std::nullopt;
-}
-
 Result<void> Operations::run(Send& op) {
   op.target = 0;
   op.owner = 0;
@@ -78,7 +66,7 @@ Result<void> Operations::run(Send& op) {
   op.outcome = sent.outcome;
   op.key = sent.key;
   if (sent.outcome == SendOutcome::kSent && target->owner == 0) {
-    PAWL_TRY_ASSIGN(op.claim, claim_for(op.claim_for, target->key, op.now_ms));
+    PAWL_TRY_ASSIGN(op.claim, claim_for(op, target->key));
     op.owner = op.claim.has_value() ? op.claim_for : 0;
   }
   return {};

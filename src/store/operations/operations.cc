@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "store/operations/size_check.h"
+#include "store/seal.h"
 
 namespace pawl::store {
 
@@ -15,6 +16,10 @@ Result<void> Operations::apply(std::span<Op> ops) {
 
 Result<WorkerKey> Operations::add_worker(const WorkerInfo& info,
                                          const std::function<bool(WorkerKey)>& lock) {
+  PAWL_TRY_ASSIGN(const std::string seal, transaction_.read_seal(Transaction::Seals::kToKeep));
+  if (!seal.empty()) {
+    return make_error(ErrorCode::kStoreUnusable, seal_sentence(seal));
+  }
   PAWL_TRY_ASSIGN(const WorkerKey worker, workers_.add(info));
   if (lock(worker)) {
     PAWL_TRY(workers_.mark_locked(worker));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/movable_store.h"
 #include "store/operations/tables.h"
 #include "store/store.h"
 
@@ -43,6 +44,11 @@ class Operations {
   // Frees what those workers hold that `is_dead` says so of.
   Result<void> remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                               std::int64_t now_ms);
+
+  // As of a MovableStore.
+  Result<bool> change_seal(std::string_view expected, std::string_view next);
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
+  Result<void> append(std::string_view seal, const CarryLog& log);
 
   // Workers of this store: what concerns them concerns nobody else.
   void own(WorkerKey worker) { own_workers_.insert(worker); }
@@ -100,7 +106,9 @@ class Operations {
                     std::int64_t now_ms);
   // Puts it into the inbox of an open run, and wakes that.
   Result<ArrivalKey> deliver(const RunHead& target, const NewArrival& arrival, std::int64_t now_ms);
-  Result<std::optional<Claim>> claim_for(WorkerKey worker, RunKey run, std::int64_t now_ms);
+  // As `claim_for` and `claim_as` of `op` say.
+  template <class T>
+  Result<std::optional<Claim>> claim_for(const T& op, RunKey run);
 
   // tasks.cc
   Result<void> run(TakeTasks& op);
@@ -116,7 +124,14 @@ class Operations {
   Result<bool> is_needed(const RunHead& run);
   // Whether a run that it recurred to is open: ids of signals that were taken belong to it, too.
   Result<bool> is_chain_open(const RunHead& run);
-  Result<void> add_parts(RunKey run, const CreateRun& op);
+  // What is stored of it besides its row, input, tags and log.
+  Result<void> add_parts(RunKey run, RunKey chain, const RunImage& image);
+
+  // carry.cc
+  Result<void> check_seal(std::string_view seal);
+  Result<void> carry(CarryRun& op);
+  Result<void> append(RunKey run, std::span<const replay::Entry> entries,
+                      std::span<const MovedAway> moved_away);
 
   // turn.cc
   Result<void> run(CommitTurn& turn);
@@ -154,6 +169,19 @@ class Operations {
   WorkerKey known_worker_ = 0;  // Seen in this transaction.
   bool concerns_others_ = false;
 };
+
+template <class T>
+Result<std::optional<Claim>> Operations::claim_for(const T& op, RunKey run_key) {
+  Claim claim;
+  claim.run = run_key;
+  claim.worker = op.claim_for;
+  claim.definition = op.claim_as;
+  claim.now_ms = op.now_ms;
+  if (op.claim_for != 0) {
+    PAWL_TRY(run(claim));
+  }
+  return claim.claimed ? std::optional<Claim>(std::move(claim)) : std::nullopt;
+}
 
 template <class T>
 Result<std::optional<RunHead>> Operations::find_open_target(T& op) {

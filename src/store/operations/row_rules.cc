@@ -45,6 +45,17 @@ CarriedTask carry_task(const TaskRow& task, std::int64_t now_ms) {
   return {TaskState::kReady, std::min(task.deadline_ms, moment_after(now_ms, task.wait_ms))};
 }
 
+bool is_left(std::span<const KindDefinition> left, std::string_view kind,
+             std::string_view definition) {
+  return std::ranges::any_of(left, [&](const KindDefinition& each) {
+    return each.kind == kind && each.definition == definition;
+  });
+}
+
+bool has_kind(std::span<const KindDefinition> left, std::string_view kind) {
+  return std::ranges::any_of(left, [&](const KindDefinition& each) { return each.kind == kind; });
+}
+
 std::int64_t moment_after(std::int64_t now_ms, std::int64_t span_ms) {
   return span_ms <= 0 ? kNever : add_ms(now_ms, span_ms);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,14 @@ struct CarriedTask {
   std::int64_t due_ms = kNever;
 };
 CarriedTask carry_task(const TaskRow& task, std::int64_t now_ms);
+
+// Whether a run is left to others, by ClaimDue::left.
+bool is_left(std::span<const KindDefinition> left, std::string_view kind,
+             std::string_view definition);
+// Whether some of a kind are.
+bool has_kind(std::span<const KindDefinition> left, std::string_view kind);
+// At so many runs next_wake() looks at most, of a kind some of which are left.
+inline constexpr std::int64_t kWakesLookedAt = 1000;
 
 // The moment `span_ms` from now; kNever if there is no limit.
 std::int64_t moment_after(std::int64_t now_ms, std::int64_t span_ms);

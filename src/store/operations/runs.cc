@@ -103,7 +103,9 @@ Result<void> Operations::run(Claim& op) {
   if (!row.has_value()) {
     return {};
   }
-  if (!is_alive || !can_be_claimed(*row)) {
+  const bool is_of_others =
+      op.definition.has_value() && !row->definition.empty() && row->definition != *op.definition;
+  if (!is_alive || is_of_others || !can_be_claimed(*row)) {
     op.row = *std::move(row);
     return {};
   }
@@ -117,8 +119,12 @@ Result<void> Operations::run(ClaimDue& op) {
   if (!is_alive) {
     return {};
   }
-  PAWL_TRY_ASSIGN(const std::vector<RunKey> due, runs_.find_due(op.kinds, op.now_ms, op.limit));
-  return take(op.claims, due, op.worker, op.now_ms);
+  PAWL_TRY_ASSIGN(const Due due, runs_.find_due(op));
+  op.workers = due.workers;
+  if (due.workers.newest > op.newest_worker) {
+    return {};
+  }
+  return take(op.claims, due.runs, op.worker, op.now_ms);
 }
 
 Result<void> Operations::take(std::vector<Claim>& claims, std::span<const RunKey> runs,
@@ -144,14 +150,17 @@ Result<void> Operations::run(ClaimStuck& op) {
   }
   std::set<RunKey> found;
   for (const ClaimStuck::Code& code : op.codes) {
-    PAWL_TRY_ASSIGN(const std::vector<RunKey> blocked,
-                    runs_.find_blocked(code, op.after, op.limit));
+    PAWL_TRY_ASSIGN(const std::vector<RunKey> blocked, runs_.find_blocked(op, code));
     found.insert(blocked.begin(), blocked.end());
   }
   for (const std::string& activity : op.activities) {
     PAWL_TRY_ASSIGN(const std::vector<RunKey> needing,
                     runs_.find_needing(activity, op.after, op.limit));
     found.insert(needing.begin(), needing.end());
+  }
+  PAWL_TRY_ASSIGN(op.workers, workers_.mark());
+  if (op.workers.newest > op.newest_worker) {
+    return {};
   }
   std::vector<RunKey> first(found.begin(), found.end());
   first.resize(std::min(first.size(), op.limit));
@@ -175,6 +184,7 @@ Result<void> Operations::run(Terminate& op) {
 
 Result<void> Operations::run(Heartbeat& op) {
   PAWL_TRY_ASSIGN(op.known, workers_.extend(op.worker, op.expires_ms));
+  concerns_others_ = concerns_others_ || op.begins_rest;
   return {};
 }
 

@@ -36,7 +36,15 @@ class SizeCheck {
   void check(const Hurry&) {}
   void check(const DeleteRun&) {}
   void check(const CreateRun& op) {
-    const RunImage& image = op.image;
+    check(op.image);
+    check_all(op.entries);
+  }
+  void check(const CarryRun& op) {
+    check(op.image);
+    check_all(op.entries);
+  }
+  void check(const CarryLog& op) { check_all(op.entries); }
+  void check(const RunImage& image) {
     name(image.row.id);
     name(image.row.kind);
     name(image.row.definition);
@@ -55,7 +63,6 @@ class SizeCheck {
     for (const std::string& id : image.dedupe) {
       name(id);
     }
-    check_all(op.entries);
   }
   void check(const Send& op) {
     check(op.arrival);
@@ -199,6 +206,24 @@ Result<void> check_sizes(std::span<const Op> ops, std::size_t payload_bytes_max)
     }
   }
   return {};
+}
+
+Result<void> check_sizes(std::span<const CarryRun> runs, std::size_t payload_bytes_max) {
+  for (const CarryRun& run : runs) {
+    SizeCheck sizes(payload_bytes_max);
+    sizes.check(run);
+    if (!sizes.ok()) {
+      return make_error(ErrorCode::kLimitExceeded,
+                        "run '" + run.image.row.id + "': " + sizes.complaint());
+    }
+  }
+  return {};
+}
+
+Result<void> check_sizes(const CarryLog& log, std::size_t payload_bytes_max) {
+  SizeCheck sizes(payload_bytes_max);
+  sizes.check(log);
+  return sizes.ok() ? Result<void>() : make_error(ErrorCode::kLimitExceeded, sizes.complaint());
 }
 
 Result<void> check_sizes(const CommitTurn& turn, std::size_t payload_bytes_max) {

@@ -57,6 +57,12 @@ struct Release {
   std::int64_t now_ms = 0;
 };
 
+// What is due, and who works.
+struct Due {
+  std::vector<RunKey> runs;
+  WorkersMark workers;
+};
+
 // Runs with their inputs, tags and reasons.
 class Runs {
  public:
@@ -66,6 +72,8 @@ class Runs {
   virtual Result<std::optional<RunRow>> find_newest(std::string_view id) = 0;
   virtual Result<std::optional<RunHead>> find_head(RunKey run) = 0;
   virtual Result<std::optional<RunHead>> find_newest_head(std::string_view id) = 0;
+  virtual Result<std::optional<RunRow>> find_numbered(std::string_view id,
+                                                      std::uint32_t number) = 0;
   // Of a run that must be there, since something else in the database says so: kStoreCorrupt if
   // not.
   virtual Result<RunRow> get(RunKey run) = 0;
@@ -76,8 +84,8 @@ class Runs {
   // `owner` 0: it is to be claimed at once. `chain` 0: it is the first of its own.
   virtual Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                              std::int64_t now_ms) = 0;
-  // Puts a run as it is, but for its key: nobody owns it.
-  virtual Result<RunRow> add_as_is(RunRow row, std::string_view input,
+  // Puts a run as it is, but for its key. `chain` as in add().
+  virtual Result<RunRow> add_as_is(RunRow row, RunKey chain, std::string_view input,
                                    std::span<const Tag> tags) = 0;
   // With its input, tags and reason.
   virtual Result<void> remove(RunKey run) = 0;
@@ -100,12 +108,11 @@ class Runs {
   // Runs of this worker are to be claimed now.
   virtual Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) = 0;
 
-  // Up to `limit` of these kinds that are to be woken by now, longest due first, each once.
-  virtual Result<std::vector<RunKey>> find_due(std::span<const std::string> kinds,
-                                               std::int64_t now_ms, std::size_t limit) = 0;
-  // Up to `limit` blocked ones behind `after` that ClaimStuck is for, in order of key.
-  virtual Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                                   std::size_t limit) = 0;
+  // Those that ClaimDue is for, longest due first, each once; and, as seen after that, who works.
+  virtual Result<Due> find_due(const ClaimDue& op) = 0;
+  // Up to `limit` blocked ones that ClaimStuck is for because of one of its codes, in order of key.
+  virtual Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
+                                                   const ClaimStuck::Code& code) = 0;
   // The same for those that need an activity.
   virtual Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
                                                    std::size_t limit) = 0;
@@ -185,8 +192,8 @@ class Tasks {
 
   // One with the same run and id that is there already stays as it is.
   virtual Result<void> add(RunKey run, const NewTask& task, std::int64_t now_ms) = 0;
-  // As it is, but for its key and owner; one that was running is ready.
-  virtual Result<void> add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms) = 0;
+  // As it is, but for its key and owner.
+  virtual Result<void> add_as_is(RunKey run, const TaskRow& task) = 0;
   // Delayed ones are due now. Returns how many.
   virtual Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms) = 0;
   // True: it was waiting, and is gone. False: it runs and is told, or there is none.
@@ -255,6 +262,7 @@ class Workers {
   virtual Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) = 0;
   virtual Result<void> remove(WorkerKey worker) = 0;
   virtual Result<std::vector<WorkerLease>> read() = 0;
+  virtual Result<WorkersMark> mark() = 0;
 };
 
 // What is about the whole transaction.
@@ -267,6 +275,11 @@ class Transaction {
   virtual Result<bool> has_rests(RunKey run, RunKey chain) = 0;
   // These runs are about to be claimed: what is due for them may be read at once.
   virtual Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) = 0;
+
+  // The namespace's seal, see seal.h; empty: none. It stays so until the transaction ends.
+  enum class Seals : std::uint8_t { kToKeep, kToChange };
+  virtual Result<std::string> read_seal(Seals wanted) = 0;
+  virtual Result<void> write_seal(std::string_view seal) = 0;
 
   // A part of the transaction that can be taken back.
   virtual Result<void> begin_part() = 0;

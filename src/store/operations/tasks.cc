@@ -59,7 +59,7 @@ Result<void> Operations::finish_task(ChangeTask& op, RunKey run_key) {
   }
   PAWL_TRY_ASSIGN(op.key, deliver(*head, *op.arrival, op.now_ms));
   if (head->owner == 0) {
-    PAWL_TRY_ASSIGN(op.claim, claim_for(op.claim_for, run_key, op.now_ms));
+    PAWL_TRY_ASSIGN(op.claim, claim_for(op, run_key));
     op.owner = op.claim.has_value() ? op.claim_for : 0;
   }
   return {};

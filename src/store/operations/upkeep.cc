@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/operations/operations.h"
+#include "store/operations/row_rules.h"
 
 namespace pawl::store {
 
@@ -111,24 +112,29 @@ Result<void> Operations::run(CreateRun& op) {
       !is_closed(row.status) && row.status != RunStatus::kBlocked && !row.is_paused;
   row.wake_ms = can_go_on ? op.now_ms : kNever;
   row.is_paused = row.is_paused && !is_closed(row.status);
-  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), op.image.input, op.image.tags));
-  PAWL_TRY(add_parts(op.row.key, op));
+  row.owner = 0;
+  row.epoch = 0;
+  row.parent = {};
+  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), 0, op.image.input, op.image.tags));
+  PAWL_TRY(append(op.row.key, op.entries, {}));
+  RunImage& image = op.image;
+  for (TaskRow& task : image.tasks) {
+    const CarriedTask carried = carry_task(task, op.now_ms);
+    task.state = carried.state;
+    task.due_ms = carried.due_ms;
+  }
+  PAWL_TRY(add_parts(op.row.key, op.row.key, image));
   op.outcome = CreateRun::Outcome::kCreated;
   concern_others_than(0);
   return {};
 }
 
-Result<void> Operations::add_parts(RunKey run, const CreateRun& op) {
-  const RunImage& image = op.image;
-  PAWL_TRY_ASSIGN(const bool appended, log_.append(run, op.entries));
-  if (!appended) {
-    return make_error(ErrorCode::kInvalidArgument, "two entries of the log have the same seq");
-  }
+Result<void> Operations::add_parts(RunKey run, RunKey chain, const RunImage& image) {
   for (const StoredArrival& arrival : image.inbox) {
     PAWL_TRY(inbox_.put_stored(run, arrival));
   }
   for (const TaskRow& task : image.tasks) {
-    PAWL_TRY(tasks_.add_as_is(run, task, op.now_ms));
+    PAWL_TRY(tasks_.add_as_is(run, task));
   }
   for (const PromiseRow& promise : image.promises) {
     PAWL_TRY(promises_.open(run, promise.name));
@@ -140,7 +146,7 @@ Result<void> Operations::add_parts(RunKey run, const CreateRun& op) {
     PAWL_TRY(compensations_.add(run, compensation));
   }
   for (const std::string& id : image.dedupe) {
-    PAWL_TRY(dedupe_.add(run, id));
+    PAWL_TRY(dedupe_.add(chain, id));
   }
   if (!image.needs.empty()) {
     return runs_.set_needs(run, image.needs);

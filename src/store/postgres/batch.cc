@@ -372,8 +372,9 @@ Call& Batch::add(const Statement& statement) {
 }
 
 void Batch::begin(Isolation isolation) {
-  PAWL_CHECK(calls_.empty());
-  add(isolation == Isolation::kSnapshot ? kBeginSnapshot : kBegin);
+  PAWL_CHECK(!begins_);
+  calls_.emplace_front(*this, isolation == Isolation::kSnapshot ? kBeginSnapshot : kBegin, 0,
+                       false);
   begins_ = true;
 }
 

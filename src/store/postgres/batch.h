@@ -88,7 +88,8 @@ class Batch {
 
   // The reference is good as long as the batch.
   Call& add(const Statement& statement);
-  void begin(Isolation isolation = Isolation::kReadCommitted);  // First.
+  // Before all others, whenever it is called.
+  void begin(Isolation isolation = Isolation::kReadCommitted);
   void commit();  // At most one, and nothing after it. COMMIT must not be sent in any other way.
   // Adds pg_notify: heard by Listeners when the transaction commits. See listener.h.
   void notify(std::string_view channel, std::string_view sender, std::string_view text = {});

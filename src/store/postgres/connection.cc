@@ -39,11 +39,12 @@ constexpr Default kDefaults[] = {
 };
 
 // How statements that are prepared are planned: once, and often while the tables are still small.
-// Reading a whole table would be the best way then, and the worst one later. Without a pooler only:
-// one may refuse it, and shares connections with others.
+// Reading a whole table would be the best way then, and the worst one later. And the isolation of
+// transactions without BEGIN. Without a pooler only: one may refuse it, and shares connections with
+// others.
 constexpr std::string_view kPlanning =
     "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off -c "
-    "jit=off";
+    "jit=off -c default_transaction_isolation=read\\ committed";
 
 // A process that is stopped, or a machine that is gone without a word, does not hold its locks for
 // ever: what was begun is taken back after half a minute. Transactions of this store take
@@ -219,6 +220,12 @@ Result<void> Connection::Impl::connect() {
 
 Error Connection::Impl::not_connected(const Parameters& given, const std::string& message,
                                       bool needs_password, std::int64_t took_ms) const {
+  // What libpq says before it asks anybody.
+  if (message.starts_with("invalid ")) {
+    return make_error(ErrorCode::kInvalidArgument, "cannot connect to the database at '" + place +
+                                                       "': " + one_line(message) +
+                                                       "; correct the store's URL");
+  }
   std::string sqlstate;
   if (needs_password) {
     sqlstate = "28P01";

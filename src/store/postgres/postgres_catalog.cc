@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "store/postgres/batch.h"
+#include "store/postgres/connection_impl.h"
+#include "store/postgres/postgres_database.h"
 #include "store/postgres/records.h"
 #include "store/postgres/text.h"
 
@@ -408,6 +410,20 @@ Result<StoreFigures> PostgresCatalog::read_figures(std::int64_t now_ms) {
     figures.bytes = bytes.rows()[0].as_integer(0);
     return figures;
   });
+}
+
+Result<Database::Rows> PostgresCatalog::query(std::string sql) {
+  replace_all(sql, "{schema}", '"' + options_.schema + "\".");
+  replace_all(sql, "{ns}", std::to_string(ns_));
+  replace_all(sql, "{paused}", "r.paused");
+  return ask<Database::Rows>([&](Connection& connection) {
+    return PostgresDatabase(connection.impl().native).query(sql, {});
+  });
+}
+
+// The server checks what it reads; what else there is to check, extensions of it do.
+Result<std::vector<std::string>> PostgresCatalog::check_medium() {
+  return std::vector<std::string>();
 }
 
 }  // namespace pawl::store::pg

@@ -13,6 +13,7 @@
 #include "store/postgres/postgres_catalog.h"
 #include "store/postgres/reader.h"
 #include "store/postgres/schema.h"
+#include "store/postgres/text.h"
 #include "store/postgres/writer.h"
 
 namespace pawl::store {
@@ -50,7 +51,7 @@ class FirstAttempt {
   bool is_over_ = false;
 };
 
-class PostgresStore : public Store {
+class PostgresStore : public MovableStore {
  public:
   PostgresStore(const PostgresOptions& options, std::int64_t ns,
                 std::unique_ptr<pg::Connection> writing, std::unique_ptr<pg::Connection> reading)
@@ -74,9 +75,18 @@ class PostgresStore : public Store {
     const std::scoped_lock lock(write_mutex_);
     return writer_.remove_worker(worker, now_ms);
   }
-  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
+  // Mostly nobody is dead: that is seen without a transaction.
+  Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms) override {
+    PAWL_TRY_ASSIGN(const std::int64_t first, reader_.first_expiry(self));
+    if (first > now_ms) {
+      return Sweep{false, first};
+    }
     const std::scoped_lock lock(write_mutex_);
     return writer_.free_expired(self, now_ms);
+  }
+  Result<std::optional<std::int64_t>> read_clock() override {
+    PAWL_TRY_ASSIGN(const std::int64_t now_ms, reader_.read_clock());
+    return std::optional(now_ms);
   }
 
   Result<std::optional<RunRow>> find_run(RunKey run) override { return reader_.find_run(run); }
@@ -121,14 +131,35 @@ class PostgresStore : public Store {
   Result<std::vector<RunRow>> read_children(RunKey run) override {
     return reader_.read_children(run);
   }
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override {
-    return reader_.next_wake(kinds);
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const KindDefinition> left,
+                                 std::int64_t after_ms) override {
+    return reader_.next_wake(kinds, left, after_ms);
   }
+  Result<std::vector<KnownWorker>> read_workers() override { return reader_.read_workers(); }
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override {
     return reader_.due_tasks(now_ms, limit, next_due);
   }
   Catalog& catalog() override { return catalog_; }
+
+  Result<std::string> read_seal() override {
+    PAWL_TRY_ASSIGN(const Database::Rows rows,
+                    catalog_.query("SELECT seal FROM {schema}pawl_namespace WHERE key = {ns}"));
+    return rows.empty() ? std::string() : pg::from_text(rows[0][0]);
+  }
+  Result<bool> change_seal(std::string_view expected, std::string_view next) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.change_seal(expected, next);
+  }
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.carry(seal, runs);
+  }
+  Result<void> append(std::string_view seal, const CarryLog& log) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.append(seal, log);
+  }
 
   void watch(std::function<void()> on_change) override {
     const std::scoped_lock lock(watch_mutex_);
@@ -180,7 +211,7 @@ Result<void> check(const PostgresOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options) {
+Result<std::unique_ptr<MovableStore>> open_movable_postgres(const PostgresOptions& options) {
   PAWL_TRY(check(options));
   PAWL_TRY_ASSIGN(std::unique_ptr<pg::Connection> writing, pg::Connection::open(options));
   PAWL_TRY(options.creates ? pg::migrate(*writing) : pg::check_schema(*writing));
@@ -188,8 +219,13 @@ Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options) {
                   options.creates ? pg::find_or_add_namespace(*writing, options.name_space)
                                   : pg::find_namespace(*writing, options.name_space));
   PAWL_TRY_ASSIGN(std::unique_ptr<pg::Connection> reading, pg::Connection::open(options));
-  return std::unique_ptr<Store>(
+  return std::unique_ptr<MovableStore>(
       std::make_unique<PostgresStore>(options, ns, std::move(writing), std::move(reading)));
+}
+
+Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options) {
+  PAWL_TRY_ASSIGN(std::unique_ptr<MovableStore> store, open_movable_postgres(options));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 }  // namespace pawl::store

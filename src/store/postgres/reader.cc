@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "store/operations/row_rules.h"
 #include "store/postgres/records.h"
 
 #define PAWL_PG_SELECT_RUN "SELECT " PAWL_PG_RUN_COLUMNS("") " FROM {schema}.pawl_run "
@@ -66,6 +67,17 @@ constexpr Statement kNextWake{
     "SELECT min(w.wake) FROM unnest($2::text[]) AS k(kind) CROSS JOIN LATERAL (SELECT r.wake FROM "
     "{schema}.pawl_run AS r WHERE r.ns = $1 AND r.kind = k.kind AND r.wake IS NOT NULL ORDER BY "
     "r.wake LIMIT 1) AS w"};
+// As Store::next_wake() says of kinds that are in `left`.
+constexpr Statement kNextWakeLeft{
+    "next_wake_left",
+    "SELECT min(w.wake) FROM unnest($2::text[]) AS k(kind) CROSS JOIN LATERAL (SELECT "
+    "coalesce(min(f.wake) FILTER (WHERE NOT f.is_left), CASE count(*) WHEN $6::int8 THEN "
+    "max(f.wake) END) AS wake FROM (SELECT r.wake, " PAWL_PG_IS_LEFT("$4", "$5") " AS is_left FROM "
+    "{schema}.pawl_run AS r WHERE r.ns = $1 AND r.kind = k.kind AND r.wake > $3::int8 ORDER BY "
+    "r.wake LIMIT $6::int8) AS f) AS w"};
+constexpr Statement kReadWorkers{
+    "read_known_workers",
+    "SELECT key, coalesce(serves, '') FROM {schema}.pawl_worker WHERE ns = $1 ORDER BY key"};
 constexpr Statement kDueTasks{
     "due_tasks", PAWL_PG_SELECT_TASK
     "WHERE t.ns = $1 AND t.due <= $2 AND t.due IS NOT NULL ORDER BY t.due, t.key LIMIT $3::int8"};
@@ -73,6 +85,12 @@ constexpr Statement kNextDue{
     "next_due_task",
     "SELECT due FROM {schema}.pawl_task WHERE ns = $1 AND due > $2 AND due IS NOT NULL ORDER BY "
     "due LIMIT 1"};
+constexpr Statement kFirstExpiry{
+    "first_expiry", "SELECT min(expires) FROM {schema}.pawl_worker WHERE ns = $1 AND key <> $2"};
+constexpr Statement kReadClock{
+    "read_clock",
+    "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 WHERE $1::int8 "
+    "IS NOT NULL"};
 constexpr Statement kBeginSnapshot{"begin_snapshot",
                                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 
@@ -291,19 +309,45 @@ Result<std::vector<RunRow>> Reader::read_children(RunKey run) {
   return children;
 }
 
-Result<std::int64_t> Reader::next_wake(std::span<const std::string> kinds) {
+Result<std::int64_t> Reader::next_wake(std::span<const std::string> kinds,
+                                       std::span<const KindDefinition> left,
+                                       std::int64_t after_ms) {
   TextArray names;
+  TextArray shared;
   for (const std::string& kind : kinds) {
-    names.add(kind);
+    (has_kind(left, kind) ? shared : names).add(kind);
   }
   std::int64_t next = kNever;
+  const auto take = [&](const Row& row) -> Result<void> {
+    next = std::min(next, row.as_moment(0));
+    return {};
+  };
+  PAWL_TRY(ask(kNextWake, [&](Call& call) { call.array(names); }, take));
+  if (!left.empty()) {
+    const LeftArrays arrays(left);
+    PAWL_TRY(ask(
+        kNextWakeLeft,
+        [&](Call& call) {
+          call.array(shared)
+              .integer(after_ms)
+              .array(arrays.kinds)
+              .array(arrays.definitions)
+              .integer(kWakesLookedAt);
+        },
+        take));
+  }
+  return next;
+}
+
+Result<std::vector<KnownWorker>> Reader::read_workers() {
+  std::vector<KnownWorker> workers;
   PAWL_TRY(ask(
-      kNextWake, [&](Call& call) { call.array(names); },
+      kReadWorkers, [](Call&) {},
       [&](const Row& row) -> Result<void> {
-        next = row.as_moment(0);
+        workers.push_back({row.as_integer(0), row.as_string(1)});
         return {};
       }));
-  return next;
+  return workers;
 }
 
 Result<std::vector<TaskRow>> Reader::due_tasks(std::int64_t now_ms, std::size_t limit,
@@ -330,6 +374,28 @@ Result<std::vector<TaskRow>> Reader::due_tasks(std::int64_t now_ms, std::size_t 
     *next_due = next;
   }
   return tasks;
+}
+
+Result<std::int64_t> Reader::first_expiry(WorkerKey but) {
+  std::int64_t first = kNever;
+  PAWL_TRY(ask(
+      kFirstExpiry, [&](Call& call) { call.integer(but); },
+      [&](const Row& row) -> Result<void> {
+        first = row.as_moment(0);
+        return {};
+      }));
+  return first;
+}
+
+Result<std::int64_t> Reader::read_clock() {
+  std::int64_t now_ms = 0;
+  PAWL_TRY(ask(
+      kReadClock, [](Call&) {},
+      [&](const Row& row) -> Result<void> {
+        now_ms = row.as_integer(0);
+        return {};
+      }));
+  return now_ms;
 }
 
 }  // namespace pawl::store::pg

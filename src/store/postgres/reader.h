@@ -42,9 +42,14 @@ class Reader {
   Result<std::vector<std::string>> read_promises(RunKey run);
   Result<std::vector<TaskRow>> read_tasks(RunKey run);
   Result<std::vector<RunRow>> read_children(RunKey run);
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds);
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const KindDefinition> left, std::int64_t after_ms);
+  Result<std::vector<KnownWorker>> read_workers();
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due);
+  // When the first worker but this one expires; kNever: there is none.
+  Result<std::int64_t> first_expiry(WorkerKey but);
+  Result<std::int64_t> read_clock();
 
  private:
   using Bind = std::function<void(Call&)>;

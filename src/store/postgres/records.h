@@ -4,8 +4,11 @@
 
 #include "base/result.h"
 #include "replay/entry.h"
+#include "store/postgres/array.h"
+#include "store/postgres/batch.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/rows.h"
+#include "store/postgres/statement.h"
 #include "store/rows.h"
 #include "store/run_image.h"
 #include "store/store.h"
@@ -25,7 +28,33 @@
   "seq, kind, time, version, location, id, name, child_kind, removed, step_key, source, " \
   "checked, number, digest, extra, checkpoint, payload"
 
+// Whether run `r` is left to others, by ClaimDue::left as two arrays.
+#define PAWL_PG_IS_LEFT(kinds, definitions)                      \
+  "EXISTS (SELECT 1 FROM unnest(" kinds "::text[], " definitions \
+  "::text[]) AS l(kind, definition) WHERE l.kind = r.kind AND l.definition = r.definition)"
+
 namespace pawl::store::pg {
+
+// ClaimDue::left, to be bound.
+struct LeftArrays {
+  explicit LeftArrays(std::span<const KindDefinition> left) {
+    for (const KindDefinition& each : left) {
+      kinds.add(each.kind);
+      definitions.add(each.definition);
+    }
+  }
+
+  TextArray kinds;
+  TextArray definitions;
+};
+
+inline constexpr Statement kWorkersMark{
+    "workers_mark",
+    "SELECT coalesce(max(key), 0), count(*) FROM {schema}.pawl_worker WHERE ns = $1"};
+inline WorkersMark read_mark(const Call& call) {
+  const Row row = call.rows()[0];
+  return {row.as_integer(0), row.as_integer(1)};
+}
 
 struct StoredRun {
   RunRow row;

@@ -21,20 +21,25 @@ constexpr Statement kLockNewest{
 constexpr Statement kFindNewest{
     "find_newest_key",
     "SELECT key FROM {schema}.pawl_run WHERE ns = $1 AND id = $2 ORDER BY number DESC LIMIT 1"};
-constexpr Statement kFindDue{
-    "find_due",
-    "SELECT d.* FROM unnest($2::text[]) AS k(kind) CROSS JOIN LATERAL (" PAWL_PG_SELECT_RUN
-    "WHERE r.ns = $1 AND r.kind = k.kind AND r.wake <= $3::int8 AND r.wake IS NOT NULL ORDER BY "
-    "r.wake, r.key LIMIT $4::int8 FOR NO KEY UPDATE SKIP LOCKED) AS d ORDER BY d.wake, d.key "
-    "LIMIT $4::int8"};
+constexpr Statement kFindNumbered{"find_numbered_in_transaction", PAWL_PG_SELECT_RUN
+                                  "WHERE r.ns = $1 AND r.id = $2 AND r.number = $3::int8"};
+#define PAWL_PG_FIND_DUE(condition)                                                              \
+  "SELECT d.* FROM unnest($2::text[]) AS k(kind) CROSS JOIN LATERAL (" PAWL_PG_SELECT_RUN        \
+  "WHERE r.ns = $1 AND r.kind = k.kind AND r.wake <= $3::int8 AND r.wake IS NOT NULL " condition \
+  "ORDER BY r.wake, r.key LIMIT $4::int8 FOR NO KEY UPDATE SKIP LOCKED) AS d ORDER BY d.wake, "  \
+  "d.key LIMIT $4::int8"
+constexpr Statement kFindDue{"find_due", PAWL_PG_FIND_DUE("")};
+constexpr Statement kFindDueLeft{"find_due_left",
+                                 PAWL_PG_FIND_DUE("AND NOT " PAWL_PG_IS_LEFT("$5", "$6") " ")};
 #define PAWL_PG_BLOCKED                                                                  \
   PAWL_PG_SELECT_RUN                                                                     \
   "JOIN {schema}.pawl_reason AS w ON w.ns = r.ns AND w.run = r.key WHERE r.ns = $1 AND " \
   "r.kind = $2 AND r.status = 8 AND r.key > $3 AND w.blocked_by IS NOT NULL AND NOT r.paused "
 constexpr Statement kFindBlocked{
     "find_blocked", PAWL_PG_BLOCKED
-    "AND (w.blocked_by <> $4::text OR $4::text = '') ORDER BY r.key LIMIT $5::int8 FOR NO KEY "
-    "UPDATE OF r SKIP LOCKED"};
+    "AND (w.blocked_by <> $4::text OR $4::text = '') AND NOT (w.blocked_by <> r.definition "
+    "AND " PAWL_PG_IS_LEFT("$6", "$7") ") ORDER BY r.key LIMIT $5::int8 FOR NO KEY UPDATE OF r "
+    "SKIP LOCKED"};
 constexpr Statement kFindOwnBlocked{
     "find_own_blocked", PAWL_PG_BLOCKED
     "AND w.blocked_by <> $4::text AND r.definition = $4::text ORDER BY r.key LIMIT $5::int8 FOR NO "
@@ -228,6 +233,17 @@ Result<std::optional<RunRow>> RunSet::find_newest(std::string_view id) {
   return seen == nullptr ? std::optional<RunRow>() : seen->run.row;
 }
 
+// For those who move runs: the newest one is what they mostly ask for.
+Result<std::optional<RunRow>> RunSet::find_numbered(std::string_view id, std::uint32_t number) {
+  PAWL_TRY_ASSIGN(std::optional<RunRow> newest, find_newest(id));
+  if (!newest.has_value() || newest->number <= number) {
+    return newest.has_value() && newest->number == number ? newest : std::nullopt;
+  }
+  const Call& call = session_.query(kFindNumbered).integer(session_.ns()).text(id).integer(number);
+  PAWL_TRY(session_.run());
+  return call.rows().empty() ? std::nullopt : std::optional(read_run(call.rows()[0]).row);
+}
+
 Result<std::optional<RunHead>> RunSet::find_head(RunKey run) {
   PAWL_TRY_ASSIGN(const Seen* const seen, look(run));
   return seen == nullptr ? std::optional<RunHead>() : head_of(seen->run);
@@ -277,27 +293,40 @@ Result<std::vector<RunKey>> RunSet::read_locked(const Call& call) {
   return keys;
 }
 
-Result<std::vector<RunKey>> RunSet::find_due(std::span<const std::string> kinds,
-                                             std::int64_t now_ms, std::size_t limit) {
+Result<Due> RunSet::find_due(const ClaimDue& op) {
   TextArray names;
-  for (const std::string& kind : std::set<std::string>(kinds.begin(), kinds.end())) {
+  for (const std::string& kind : std::set<std::string>(op.kinds.begin(), op.kinds.end())) {
     names.add(kind);
   }
-  return read_locked(session_.query(kFindDue)
-                         .integer(session_.ns())
-                         .array(names)
-                         .integer(now_ms)
-                         .integer(static_cast<std::int64_t>(limit)));
+  const LeftArrays left(op.left);
+  Call& call = session_.query(op.left.empty() ? kFindDue : kFindDueLeft)
+                   .integer(session_.ns())
+                   .array(names)
+                   .integer(op.now_ms)
+                   .integer(static_cast<std::int64_t>(op.limit));
+  if (!op.left.empty()) {
+    call.array(left.kinds).array(left.definitions);
+  }
+  const Call& mark = session_.query(kWorkersMark).integer(session_.ns());
+  Due due;
+  PAWL_TRY_ASSIGN(due.runs, read_locked(call));
+  due.workers = read_mark(mark);
+  return due;
 }
 
-Result<std::vector<RunKey>> RunSet::find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                                 std::size_t limit) {
-  return read_locked(session_.query(code.only_own ? kFindOwnBlocked : kFindBlocked)
-                         .integer(session_.ns())
-                         .text(code.kind)
-                         .integer(after)
-                         .text(code.definition)
-                         .integer(static_cast<std::int64_t>(limit)));
+Result<std::vector<RunKey>> RunSet::find_blocked(const ClaimStuck& op,
+                                                 const ClaimStuck::Code& code) {
+  const LeftArrays left(op.left);
+  Call& call = session_.query(code.only_own ? kFindOwnBlocked : kFindBlocked)
+                   .integer(session_.ns())
+                   .text(code.kind)
+                   .integer(op.after)
+                   .text(code.definition)
+                   .integer(static_cast<std::int64_t>(op.limit));
+  if (!code.only_own) {
+    call.array(left.kinds).array(left.definitions);
+  }
+  return read_locked(call);
 }
 
 Result<std::vector<RunKey>> RunSet::find_needing(std::string_view activity, RunKey after,
@@ -412,13 +441,11 @@ Result<RunRow> RunSet::add(const NewRun& run, std::uint32_t number, RunKey chain
   return seen.run.row;
 }
 
-Result<RunRow> RunSet::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
+Result<RunRow> RunSet::add_as_is(RunRow row, RunKey chain, std::string_view input,
+                                 std::span<const Tag> tags) {
   PAWL_TRY_ASSIGN(row.key, next_key());
-  row.owner = 0;
-  row.epoch = 0;
-  row.parent = {};
-  StoredRun stored{std::move(row), 0};
-  stored.chain = stored.row.key;
+  StoredRun stored{std::move(row), chain};
+  stored.chain = chain == 0 ? stored.row.key : chain;
   return add_row(std::move(stored), input, tags).run.row;
 }
 

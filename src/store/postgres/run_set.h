@@ -61,6 +61,7 @@ class RunSet : public Runs {
 
   Result<std::optional<RunRow>> find(RunKey run) override;
   Result<std::optional<RunRow>> find_newest(std::string_view id) override;
+  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number) override;
   Result<std::optional<RunHead>> find_head(RunKey run) override;
   Result<std::optional<RunHead>> find_newest_head(std::string_view id) override;
   Result<RunRow> get(RunKey run) override;
@@ -68,7 +69,8 @@ class RunSet : public Runs {
   Result<std::optional<Lease>> find_lease(RunKey run) override;
   Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                      std::int64_t now_ms) override;
-  Result<RunRow> add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) override;
+  Result<RunRow> add_as_is(RunRow row, RunKey chain, std::string_view input,
+                           std::span<const Tag> tags) override;
   Result<void> remove(RunKey run) override;
   Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) override;
   Result<void> release(const Release& release, bool& released, std::int64_t& wake_ms) override;
@@ -80,10 +82,9 @@ class RunSet : public Runs {
   Result<void> pause(RunKey run) override;
   Result<void> unpause(const RunHead& head, std::int64_t now_ms) override;
   Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) override;
-  Result<std::vector<RunKey>> find_due(std::span<const std::string> kinds, std::int64_t now_ms,
-                                       std::size_t limit) override;
-  Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                           std::size_t limit) override;
+  Result<Due> find_due(const ClaimDue& op) override;
+  Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
+                                           const ClaimStuck::Code& code) override;
   Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
                                            std::size_t limit) override;
   Result<std::vector<RunHead>> read_child_heads(RunKey run) override;

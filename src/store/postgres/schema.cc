@@ -5,6 +5,7 @@
 #include <string>
 
 #include "store/postgres/batch.h"
+#include "store/postgres/views.h"
 
 namespace pawl::store::pg {
 
@@ -278,7 +279,12 @@ TRUNCATE {schema}.pawl_run, {schema}.pawl_input, {schema}.pawl_reason, {schema}.
   {schema}.pawl_worker;
 )sql";
 
-constexpr std::array<std::string_view, 1> kSteps = {kStep1};
+// Why nobody may work on a namespace, see seal.h.
+constexpr std::string_view kSeal = R"sql(
+ALTER TABLE {schema}.pawl_namespace ADD seal text COLLATE "C";
+)sql";
+
+constexpr std::array<std::string_view, 3> kSteps = {kStep1, kViews, kSeal};
 
 // 0: there is none.
 constexpr Statement kFindVersion{
@@ -295,24 +301,24 @@ Result<std::int64_t> read_version(Connection& connection) {
   return connection.query_integer("SELECT max(version)::int8 FROM {schema}.pawl_schema");
 }
 
-Error newer(const Connection& connection, std::int64_t version) {
-  return make_error(ErrorCode::kStoreUnusable,
-                    "the schema '" + connection.options().schema + "' of the database at '" +
-                        connection.place() + "' has version " + std::to_string(version) +
-                        ", and this library knows versions up to " +
-                        std::to_string(schema_version()) + "; use a newer Pawl");
+Error newer(const Connection& connection, std::int64_t version, std::int64_t known) {
+  return make_error(ErrorCode::kStoreUnusable, "the schema '" + connection.options().schema +
+                                                   "' of the database at '" + connection.place() +
+                                                   "' has version " + std::to_string(version) +
+                                                   ", and this library knows versions up to " +
+                                                   std::to_string(known) + "; use a newer Pawl");
 }
 
 // All steps in one transaction, under a lock that whoever else migrates waits for.
-std::string script(std::int64_t from) {
+std::string script(std::span<const std::string_view> steps, std::int64_t from) {
   std::string sql;
   if (from == 0) {
     sql +=
         "CREATE TABLE {schema}.pawl_schema(version int8 PRIMARY KEY, applied timestamptz NOT NULL "
         "DEFAULT now());\n";
   }
-  for (auto step = static_cast<std::size_t>(from); step < kSteps.size(); ++step) {
-    sql += kSteps[step];
+  for (auto step = static_cast<std::size_t>(from); step < steps.size(); ++step) {
+    sql += steps[step];
     sql += "INSERT INTO {schema}.pawl_schema(version) VALUES(" + std::to_string(step + 1) + ");\n";
   }
   if (from == 0) {
@@ -321,15 +327,16 @@ std::string script(std::int64_t from) {
   return sql;
 }
 
-Result<void> migrate_locked(Connection& connection) {
+Result<void> migrate_locked(Connection& connection, std::span<const std::string_view> steps) {
   // Two at once would both not see the schema, and one of them fail.
   PAWL_TRY(connection.execute("SELECT pg_advisory_xact_lock(7311865132241)", Effect::kReads));
   PAWL_TRY(connection.execute("CREATE SCHEMA IF NOT EXISTS {schema}"));
   PAWL_TRY_ASSIGN(const std::int64_t version, read_version(connection));
-  if (version > schema_version()) {
-    return newer(connection, version);
+  const auto latest = static_cast<std::int64_t>(steps.size());
+  if (version > latest) {
+    return newer(connection, version, latest);
   }
-  return version == schema_version() ? Result<void>() : connection.execute(script(version));
+  return version == latest ? Result<void>() : connection.execute(script(steps, version));
 }
 
 constexpr Statement kAddNamespace{
@@ -341,18 +348,23 @@ constexpr Statement kFindNamespace{"find_namespace",
 
 std::int64_t schema_version() { return static_cast<std::int64_t>(kSteps.size()); }
 
-Result<void> migrate(Connection& connection) {
+std::span<const std::string_view> schema_steps() { return kSteps; }
+
+Result<void> migrate(Connection& connection) { return migrate(connection, kSteps); }
+
+Result<void> migrate(Connection& connection, std::span<const std::string_view> steps) {
+  const auto latest = static_cast<std::int64_t>(steps.size());
   PAWL_TRY_ASSIGN(const std::int64_t version, read_version(connection));
-  if (version > schema_version()) {
-    return newer(connection, version);
+  if (version > latest) {
+    return newer(connection, version, latest);
   }
-  if (version == schema_version()) {
+  if (version == latest) {
     return {};
   }
   Batch begin(connection);
   begin.begin();
   PAWL_TRY(begin.run());
-  const Result<void> done = migrate_locked(connection);
+  const Result<void> done = migrate_locked(connection, steps);
   if (!done.has_value()) {
     connection.rollback();
     return done;
@@ -365,7 +377,7 @@ Result<void> migrate(Connection& connection) {
 Result<void> check_schema(Connection& connection) {
   PAWL_TRY_ASSIGN(const std::int64_t version, read_version(connection));
   if (version > schema_version()) {
-    return newer(connection, version);
+    return newer(connection, version, schema_version());
   }
   if (version < schema_version()) {
     return make_error(

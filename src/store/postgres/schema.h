@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -15,6 +16,10 @@ std::int64_t schema_version();
 // Makes the schema and its tables, or brings them up to date, unless that is done already. Several
 // may do so at once. kStoreUnusable: the schema is newer than this library, or rights are missing.
 Result<void> migrate(Connection& connection);
+// With other steps than schema_steps(), for tests: the version is how many there are. All that are
+// missing are done in one transaction.
+Result<void> migrate(Connection& connection, std::span<const std::string_view> steps);
+std::span<const std::string_view> schema_steps();
 
 // For those who may not change anything: kStoreUnusable unless the schema is there and of this
 // version.

@@ -215,10 +215,6 @@ void Session::begin() {
 Batch& Session::batch() {
   if (batch_ == nullptr) {
     batch_ = std::make_unique<Batch>(connection_);
-    if (!is_begun_) {
-      batch_->begin();
-      is_begun_ = true;
-    }
   }
   return *batch_;
 }
@@ -314,6 +310,14 @@ Result<void> Session::run() {
   if (batch_ == nullptr) {
     return {};
   }
+  if (!is_begun_) {
+    batch_->begin();
+    is_begun_ = true;
+  }
+  return send();
+}
+
+Result<void> Session::send() {
   const Result<void> done = batch_->run();
   sqlstate_ = batch_->sqlstate();
   finished_ = std::move(batch_);
@@ -332,14 +336,19 @@ Result<void> Session::run() {
 
 Result<void> Session::commit(std::string_view channel, std::string_view sender) {
   close_group();
-  if (!is_begun_) {
+  if (!is_begun_ && batch_ == nullptr) {
     return {};
   }
   if (!channel.empty()) {
     batch().notify(channel, sender);
   }
-  batch().commit();
-  const Result<void> done = run();
+  if (is_begun_) {
+    batch().commit();
+  } else if (!connection_.options().prepare) {
+    batch_->begin();  // The isolation may not be what is needed.
+    batch_->commit();
+  }
+  const Result<void> done = send();
   is_begun_ = false;
   return done;
 }

@@ -102,13 +102,15 @@ class Session {
  private:
   void close_group();
   Batch& batch();
+  Result<void> send();
 
   Connection& connection_;
   std::int64_t ns_;
   std::function<void()> collect_;
   std::function<void(const Rows&)> read_released_;
 
-  bool is_begun_ = false;  // BEGIN is in a batch.
+  // By BEGIN. What needs one round trip only is a transaction without it.
+  bool is_begun_ = false;
   std::unique_ptr<Batch> batch_;
   std::unique_ptr<Batch> finished_;
   std::array<std::optional<Bulk>, kWriteKinds> group_;

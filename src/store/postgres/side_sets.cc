@@ -1,6 +1,7 @@
 #include "store/postgres/side_sets.h"
 
 #include "base/check.h"
+#include "store/postgres/records.h"
 
 namespace pawl::store::pg {
 
@@ -27,6 +28,11 @@ constexpr Statement kHoldWorker{
     "hold_worker", "SELECT 1 FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2 FOR KEY SHARE"};
 constexpr Statement kExtendWorker{
     "extend_worker", "UPDATE {schema}.pawl_worker SET expires = $3 WHERE ns = $1 AND key = $2"};
+// The same, refused if there is no such worker (any more).
+constexpr Statement kExtendTrusted{
+    "extend_trusted_worker",
+    "WITH extended AS (UPDATE {schema}.pawl_worker SET expires = $3 WHERE ns = $1 AND key = $2 "
+    "RETURNING 1) SELECT 1 / count(*) FROM extended"};
 constexpr Statement kRemoveWorker{"remove_worker",
                                   "DELETE FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2"};
 constexpr Statement kReadWorkers{
@@ -158,6 +164,10 @@ Result<bool> WorkerSet::has(WorkerKey worker) {
 }
 
 Result<bool> WorkerSet::extend(WorkerKey worker, std::int64_t expires_ms) {
+  if (is_trusted(worker)) {
+    session_.query(kExtendTrusted).integer(session_.ns()).integer(worker).moment(expires_ms);
+    return true;
+  }
   const Call& call =
       session_.query(kExtendWorker).integer(session_.ns()).integer(worker).moment(expires_ms);
   PAWL_TRY(session_.run());
@@ -178,6 +188,12 @@ Result<std::vector<WorkerLease>> WorkerSet::read() {
     workers.push_back({row.as_integer(0), row.as_moment(1), false});
   }
   return workers;
+}
+
+Result<WorkersMark> WorkerSet::mark() {
+  const Call& call = session_.query(kWorkersMark).integer(session_.ns());
+  PAWL_TRY(session_.run());
+  return read_mark(call);
 }
 
 }  // namespace pawl::store::pg

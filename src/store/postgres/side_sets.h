@@ -75,6 +75,7 @@ class WorkerSet : public Workers {
   Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) override;
   Result<void> remove(WorkerKey worker) override;
   Result<std::vector<WorkerLease>> read() override;
+  Result<WorkersMark> mark() override;
 
  private:
   Session& session_;

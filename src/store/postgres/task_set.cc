@@ -98,14 +98,13 @@ Result<void> TaskSet::add(RunKey run, const NewTask& task, std::int64_t now_ms) 
   return {};
 }
 
-Result<void> TaskSet::add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms) {
-  const CarriedTask carried = carry_task(task, now_ms);
+Result<void> TaskSet::add_as_is(RunKey run, const TaskRow& task) {
   session_.write(Write::kAddTaskAsIs, run)
       .integer(run)
-      .integer(static_cast<std::int64_t>(carried.state))
+      .integer(static_cast<std::int64_t>(task.state))
       .integer(task.priority)
       .integer(task.attempt)
-      .moment(carried.due_ms)
+      .moment(task.due_ms)
       .moment(task.deadline_ms)
       .integer_or_null(task.wait_ms)
       .integer_or_null(task.attempt_ms)

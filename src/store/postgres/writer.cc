@@ -20,6 +20,13 @@ constexpr int kAttemptsMax = 5;
 constexpr Statement kSavepoint{"savepoint", "SAVEPOINT pawl_turn"};
 constexpr Statement kUndo{"undo", "ROLLBACK TO SAVEPOINT pawl_turn"};
 constexpr Statement kKeep{"keep", "RELEASE SAVEPOINT pawl_turn"};
+// Who adds a worker and who changes the seal wait for each other.
+constexpr Statement kReadSeal{"read_seal",
+                              "SELECT seal FROM {schema}.pawl_namespace WHERE key = $1 FOR SHARE"};
+constexpr Statement kLockSeal{"lock_seal",
+                              "SELECT seal FROM {schema}.pawl_namespace WHERE key = $1 FOR UPDATE"};
+constexpr Statement kWriteSeal{"write_seal",
+                               "UPDATE {schema}.pawl_namespace SET seal = $2 WHERE key = $1"};
 
 }  // namespace
 
@@ -95,6 +102,47 @@ Result<void> Writer::apply(std::span<Op> ops) {
   return transact([&] { return operations_.apply(ops); }, ops);
 }
 
+Result<bool> Writer::change_seal(std::string_view expected, std::string_view next) {
+  bool changed = false;
+  PAWL_TRY(transact([&]() -> Result<void> {
+    PAWL_TRY_ASSIGN(changed, operations_.change_seal(expected, next));
+    return {};
+  }));
+  return changed;
+}
+
+Result<void> Writer::carry(std::string_view seal, std::span<CarryRun> runs) {
+  PAWL_TRY(check_sizes(runs, connection_.options().payload_bytes_max));
+  return transact([&]() -> Result<void> {
+    std::vector<std::string_view> ids;
+    for (const CarryRun& run : runs) {
+      ids.push_back(run.image.row.id);
+      if (run.parent_number != 0) {
+        ids.push_back(run.parent_id);
+      }
+    }
+    PAWL_TRY(prefetch_newest(ids, {session_, runs_, inboxes_, tasks_, workers_}));
+    return operations_.carry(seal, runs);
+  });
+}
+
+Result<void> Writer::append(std::string_view seal, const CarryLog& log) {
+  PAWL_TRY(check_sizes(log, connection_.options().payload_bytes_max));
+  return transact([&] { return operations_.append(seal, log); });
+}
+
+Result<std::string> Writer::read_seal(Seals wanted) {
+  const Call& call =
+      session_.query(wanted == Seals::kToChange ? kLockSeal : kReadSeal).integer(session_.ns());
+  PAWL_TRY(session_.run());
+  return call.rows().empty() ? std::string() : call.rows()[0].as_string(0);
+}
+
+Result<void> Writer::write_seal(std::string_view seal) {
+  session_.query(kWriteSeal).integer(session_.ns()).text_or_null(seal);
+  return session_.run();
+}
+
 Result<WorkerKey> Writer::add_worker(const WorkerInfo& info) {
   WorkerKey worker = 0;
   PAWL_TRY(transact([&]() -> Result<void> {
@@ -114,23 +162,25 @@ Result<void> Writer::remove_worker(WorkerKey worker, std::int64_t now_ms) {
   return {};
 }
 
-Result<std::int64_t> Writer::free_expired(WorkerKey self, std::int64_t now_ms) {
-  std::int64_t next_look = kNever;
+Result<Sweep> Writer::free_expired(WorkerKey self, std::int64_t now_ms) {
+  Sweep sweep;
   const auto is_dead = [&](const WorkerLease& worker) {
-    return worker.key != self && worker.expires_ms <= now_ms;
+    const bool dead = worker.key != self && worker.expires_ms <= now_ms;
+    sweep.found_dead = sweep.found_dead || dead;
+    return dead;
   };
   PAWL_TRY(transact([&]() -> Result<void> {
-    next_look = kNever;
+    sweep = {};
     PAWL_TRY(operations_.remove_workers(is_dead, now_ms));
     PAWL_TRY_ASSIGN(const std::vector<WorkerLease> left, workers_.read());
     for (const WorkerLease& worker : left) {
       if (worker.key != self) {
-        next_look = std::min(next_look, worker.expires_ms);
+        sweep.next_ms = std::min(sweep.next_ms, worker.expires_ms);
       }
     }
     return {};
   }));
-  return next_look;
+  return sweep;
 }
 
 // Deleting nothing costs no round trip.

@@ -33,8 +33,12 @@ class Writer : private Transaction {
   Result<void> apply(std::span<Op> ops);
   Result<WorkerKey> add_worker(const WorkerInfo& info);
   Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms);
+  // As of a MovableStore.
+  Result<bool> change_seal(std::string_view expected, std::string_view next);
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
+  Result<void> append(std::string_view seal, const CarryLog& log);
   // As Store::free_expired().
-  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms);
+  Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms);
 
  private:
   Result<void> transact(const std::function<Result<void>()>& what_to_do,
@@ -46,6 +50,8 @@ class Writer : private Transaction {
 
   Result<bool> has_rests(RunKey run, RunKey chain) override;
   Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) override;
+  Result<std::string> read_seal(Seals wanted) override;
+  Result<void> write_seal(std::string_view seal) override;
   Result<void> begin_part() override;
   Result<void> undo_part() override;
   Result<void> keep_part() override;

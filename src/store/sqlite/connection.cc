@@ -287,6 +287,8 @@ std::string_view Query::as_bytes(int column) const {
   return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
 }
 
+int Query::column_count() const { return sqlite3_column_count(statement_); }
+
 bool Query::is_blob(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_BLOB;
 }

@@ -122,6 +122,7 @@ class Query {
   Uuid as_uuid(int column) const;
   std::string as_id(int column) const;
   bool is_blob(int column) const;
+  int column_count() const;
 
  private:
   void check(int code);

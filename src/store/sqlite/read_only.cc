@@ -32,7 +32,16 @@ class ReadOnlyStore : public ReadingStore {
   Result<void> remove_worker(WorkerKey /*worker*/, std::int64_t /*now_ms*/) override {
     return refused();
   }
-  Result<std::int64_t> free_expired(WorkerKey /*self*/, std::int64_t /*now_ms*/) override {
+  Result<Sweep> free_expired(WorkerKey /*self*/, std::int64_t /*now_ms*/) override {
+    return refused();
+  }
+  Result<bool> change_seal(std::string_view /*expected*/, std::string_view /*next*/) override {
+    return refused();
+  }
+  Result<void> carry(std::string_view /*seal*/, std::span<CarryRun> /*runs*/) override {
+    return refused();
+  }
+  Result<void> append(std::string_view /*seal*/, const CarryLog& /*log*/) override {
     return refused();
   }
   // Who only looks has nothing to do with what others tell each other, and is interested in all
@@ -101,12 +110,12 @@ Result<std::unique_ptr<Connection>> open_to_look(const SqliteOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_read_only(const SqliteOptions& options) {
+Result<std::unique_ptr<MovableStore>> open_read_only(const SqliteOptions& options) {
   PAWL_TRY_ASSIGN(std::unique_ptr<Connection> connection, open_to_look(options));
   PAWL_TRY_ASSIGN(const std::int64_t ns,
                   find_namespace(*connection, schema_steps(), options.name_space));
   const std::string file = sqlite3_db_filename(connection->native(), "main");
-  return std::unique_ptr<Store>(std::make_unique<ReadOnlyStore>(
+  return std::unique_ptr<MovableStore>(std::make_unique<ReadOnlyStore>(
       OpenedFile(options.path), ns, std::move(connection),
       [options] { return open_to_look(options); }, file + "-wal"));
 }

@@ -4,12 +4,12 @@
 #include <memory>
 
 #include "base/result.h"
+#include "store/movable_store.h"
 #include "store/sqlite/options.h"
-#include "store/store.h"
 
 namespace pawl::store {
 
 // kStoreUnusable: as open_sqlite(), and if there are commits that only who may write can read.
-Result<std::unique_ptr<Store>> open_read_only(const SqliteOptions& options);
+Result<std::unique_ptr<MovableStore>> open_read_only(const SqliteOptions& options);
 
 }  // namespace pawl::store

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/operations/row_rules.h"
+
 namespace pawl::store {
 
 Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options) {
@@ -24,6 +26,7 @@ ReadingStore::ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Con
       tasks_(*connection_, ns),
       promises_(*connection_, ns),
       compensations_(*connection_, ns),
+      workers_(*connection_, ns),
       catalog_(file_, ns, std::move(open_another)) {}
 
 Result<std::optional<RunRow>> ReadingStore::find_run(RunKey run) {
@@ -110,14 +113,29 @@ Result<std::vector<RunRow>> ReadingStore::read_children(RunKey run) {
   return runs_.read_children(run);
 }
 
-Result<std::int64_t> ReadingStore::next_wake(std::span<const std::string> kinds) {
+Result<std::string> ReadingStore::read_seal() {
+  PAWL_TRY_ASSIGN(const Database::Rows rows,
+                  catalog_.query("SELECT seal FROM pawl_namespace WHERE key = {ns}"));
+  return rows.empty() ? std::string() : rows[0][0];
+}
+
+Result<std::int64_t> ReadingStore::next_wake(std::span<const std::string> kinds,
+                                             std::span<const KindDefinition> left,
+                                             std::int64_t after_ms) {
   PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
   std::int64_t next = kNever;
   for (const std::string& kind : kinds) {
-    PAWL_TRY_ASSIGN(const std::int64_t of_kind, runs_.next_wake(kind));
+    PAWL_TRY_ASSIGN(const std::int64_t of_kind, has_kind(left, kind)
+                                                    ? runs_.next_wake(kind, left, after_ms)
+                                                    : runs_.next_wake(kind));
     next = std::min(next, of_kind);
   }
   return next;
+}
+
+Result<std::vector<KnownWorker>> ReadingStore::read_workers() {
+  PAWL_TRY_ASSIGN(const ReadLock lock, lock_reader());
+  return workers_.read_known();
 }
 
 Result<std::vector<TaskRow>> ReadingStore::due_tasks(std::int64_t now_ms, std::size_t limit,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "store/movable_store.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/inbox_table.h"
 #include "store/sqlite/log_table.h"
@@ -14,6 +15,7 @@
 #include "store/sqlite/side_tables.h"
 #include "store/sqlite/sqlite_catalog.h"
 #include "store/sqlite/task_table.h"
+#include "store/sqlite/worker_table.h"
 #include "store/store.h"
 
 namespace pawl::store {
@@ -22,12 +24,13 @@ namespace pawl::store {
 // process left.
 Result<std::unique_ptr<Connection>> open_reader(const SqliteOptions& options);
 
-class ReadingStore : public Store {
+class ReadingStore : public MovableStore {
  public:
   // `open_another` opens a connection like this one, for the catalog.
   ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
                SqliteCatalog::Open open_another);
 
+  Result<std::optional<std::int64_t>> read_clock() override { return std::optional<std::int64_t>(); }
   Result<std::optional<RunRow>> find_run(RunKey run) override;
   Result<std::optional<RunRow>> find_run(std::string_view id,
                                          std::optional<std::uint32_t> number) override;
@@ -44,10 +47,15 @@ class ReadingStore : public Store {
   Result<std::vector<std::string>> read_promises(RunKey run) override;
   Result<std::vector<TaskRow>> read_tasks(RunKey run) override;
   Result<std::vector<RunRow>> read_children(RunKey run) override;
-  Result<std::int64_t> next_wake(std::span<const std::string> kinds) override;
+  using Store::next_wake;
+  Result<std::int64_t> next_wake(std::span<const std::string> kinds,
+                                 std::span<const KindDefinition> left,
+                                 std::int64_t after_ms) override;
+  Result<std::vector<KnownWorker>> read_workers() override;
   Result<std::vector<TaskRow>> due_tasks(std::int64_t now_ms, std::size_t limit,
                                          std::int64_t* next_due) override;
   Catalog& catalog() override { return catalog_; }
+  Result<std::string> read_seal() override;
 
  protected:
   const OpenedFile& file() const { return file_; }
@@ -69,6 +77,7 @@ class ReadingStore : public Store {
   TaskTable tasks_;
   PromiseTable promises_;
   CompensationTable compensations_;
+  WorkerTable workers_;
   SqliteCatalog catalog_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/operations/row_rules.h"
+#include "store/sqlite/worker_table.h"
 
 #define PAWL_HEAD_COLUMNS \
   "key, status, owner, wake, chain, parent, parent_close, parent_command, paused"
@@ -86,7 +87,8 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       insert_as_is_(
           connection,
           "INSERT INTO pawl_run(ns, epoch, status, goal, wake, number, created, changed, uuid, id, "
-          "kind, definition, approved, waiting_for, paused) VALUES(?,0,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+          "kind, definition, approved, waiting_for, paused, chain, parent, parent_close, "
+          "parent_command) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
       remove_(connection, "DELETE FROM pawl_run WHERE key = ?"),
       remove_input_(connection, "DELETE FROM pawl_input WHERE run = ?"),
       remove_tags_(connection, "DELETE FROM pawl_tag WHERE ns = ? AND run = ?"),
@@ -129,11 +131,17 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       next_wake_(connection,
                  "SELECT wake FROM pawl_run INDEXED BY pawl_run_wake WHERE ns = ? AND kind = ? AND "
                  "wake IS NOT NULL ORDER BY wake LIMIT 1"),
-      find_blocked_(connection, "SELECT r.key" PAWL_BLOCKED_FROM
-                                "AND (w.blocked_by <> ?4 OR ?4 = '') ORDER BY r.key LIMIT ?5"),
-      find_own_blocked_(connection,
-                        "SELECT r.key" PAWL_BLOCKED_FROM
-                        "AND w.blocked_by <> ?4 AND r.definition = ?4 ORDER BY r.key LIMIT ?5"),
+      find_due_left_(connection,
+                     "SELECT wake, key, definition FROM pawl_run INDEXED BY pawl_run_wake WHERE "
+                     "ns = ? AND kind = ? AND wake <= ? AND wake IS NOT NULL ORDER BY wake, key"),
+      read_wakes_(connection,
+                  "SELECT wake, definition FROM pawl_run INDEXED BY pawl_run_wake WHERE ns = ? AND "
+                  "kind = ? AND wake > ? AND wake IS NOT NULL ORDER BY wake LIMIT ?"),
+      workers_mark_(connection, kWorkersMark),
+      find_blocked_(connection, "SELECT r.key, r.definition, w.blocked_by" PAWL_BLOCKED_FROM
+                                "AND (w.blocked_by <> ?4 OR ?4 = '') ORDER BY r.key"),
+      find_own_blocked_(connection, "SELECT r.key, r.definition, w.blocked_by" PAWL_BLOCKED_FROM
+                                    "AND w.blocked_by <> ?4 AND r.definition = ?4 ORDER BY r.key"),
       find_needing_(connection,
                     "SELECT w.run FROM pawl_reason AS w CROSS JOIN pawl_run AS r ON r.key = w.run "
                     "WHERE w.ns = ? AND w.needs = ? AND w.run > ? AND w.needs IS NOT NULL AND "
@@ -284,13 +292,12 @@ Result<void> RunTable::add_input_and_tags(const RunRow& row, std::string_view in
   return {};
 }
 
-Result<RunRow> RunTable::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
-  row.owner = 0;
-  row.epoch = 0;
-  row.parent = {};
+Result<RunRow> RunTable::add_as_is(RunRow row, RunKey chain, std::string_view input,
+                                   std::span<const Tag> tags) {
   {
     Query query(insert_as_is_);
     query.integer(ns_)
+        .integer(row.epoch)
         .integer(static_cast<std::int64_t>(row.status))
         .integer_or_null(row.goal == RunStatus::kRunning ? 0 : static_cast<std::int64_t>(row.goal))
         .moment(row.wake_ms)
@@ -303,7 +310,15 @@ Result<RunRow> RunTable::add_as_is(RunRow row, std::string_view input, std::span
         .text_or_null(row.definition)
         .integer_or_null(row.is_approved ? 1 : 0)
         .text_or_null(row.waiting_for)
-        .integer_or_null(row.is_paused ? 1 : 0);
+        .integer_or_null(row.is_paused ? 1 : 0)
+        .integer_or_null(chain);
+    if (row.parent.run == 0) {
+      query.null().null().null();
+    } else {
+      query.integer(row.parent.run)
+          .integer(static_cast<std::int64_t>(row.parent.close))
+          .id(row.parent.command);
+    }
     PAWL_TRY(query.run());
   }
   row.key = connection_.last_rowid();
@@ -389,34 +404,44 @@ Result<void> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
   return Query(free_).integer(now_ms).integer(worker).integer(ns_).run();
 }
 
-Result<void> RunTable::add_due(std::string_view kind, std::int64_t now_ms, std::size_t limit,
+Result<void> RunTable::add_due(const ClaimDue& op, std::string_view kind,
                                std::vector<std::pair<std::int64_t, RunKey>>& due) {
-  Query query(find_due_);
-  query.integer(ns_).text(kind).integer(now_ms).integer(static_cast<std::int64_t>(limit));
-  while (true) {
+  const bool is_shared = has_kind(op.left, kind);
+  Query query(is_shared ? find_due_left_ : find_due_);
+  query.integer(ns_).text(kind).integer(op.now_ms);
+  if (!is_shared) {
+    query.integer(static_cast<std::int64_t>(op.limit));
+  }
+  for (std::size_t count = 0; count < op.limit;) {
     PAWL_TRY_ASSIGN(const bool found, query.step());
     if (!found) {
-      return {};
+      break;
     }
-    due.emplace_back(query.as_integer(0), query.as_integer(1));
+    if (!is_shared || !is_left(op.left, kind, query.as_string(2))) {
+      due.emplace_back(query.as_integer(0), query.as_integer(1));
+      ++count;
+    }
   }
+  return {};
 }
 
-Result<std::vector<RunKey>> RunTable::find_due(std::span<const std::string> kinds,
-                                               std::int64_t now_ms, std::size_t limit) {
+Result<Due> RunTable::find_due(const ClaimDue& op) {
   std::vector<std::pair<std::int64_t, RunKey>> due;
-  for (const std::string& kind : kinds) {
-    PAWL_TRY(add_due(kind, now_ms, limit, due));
+  for (const std::string& kind : op.kinds) {
+    PAWL_TRY(add_due(op, kind, due));
   }
   std::sort(due.begin(), due.end());
   // A kind that is named twice brings its runs twice.
   due.erase(std::unique(due.begin(), due.end()), due.end());
-  due.resize(std::min(due.size(), limit));
-  std::vector<RunKey> keys;
+  due.resize(std::min(due.size(), op.limit));
+  Due found;
   for (const auto& [wake_ms, key] : due) {
-    keys.push_back(key);
+    found.runs.push_back(key);
   }
-  return keys;
+  Query mark(workers_mark_);
+  PAWL_TRY(mark.integer(ns_).step());
+  found.workers = {mark.as_integer(0), mark.as_integer(1)};
+  return found;
 }
 
 Result<std::int64_t> RunTable::next_wake(std::string_view kind) {
@@ -425,11 +450,41 @@ Result<std::int64_t> RunTable::next_wake(std::string_view kind) {
   return found ? query.as_integer(0) : kNever;
 }
 
-Result<std::vector<RunKey>> RunTable::find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                                   std::size_t limit) {
+Result<std::int64_t> RunTable::next_wake(std::string_view kind,
+                                         std::span<const KindDefinition> left,
+                                         std::int64_t after_ms) {
+  Query query(read_wakes_);
+  query.integer(ns_).text(kind).integer(after_ms).integer(kWakesLookedAt);
+  std::int64_t last = kNever;
+  for (std::int64_t i = 0; i < kWakesLookedAt; ++i) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return kNever;
+    }
+    last = query.as_integer(0);
+    if (!is_left(left, kind, query.as_string(1))) {
+      break;
+    }
+  }
+  return last;
+}
+
+Result<std::vector<RunKey>> RunTable::find_blocked(const ClaimStuck& op,
+                                                   const ClaimStuck::Code& code) {
   Query query(code.only_own ? find_own_blocked_ : find_blocked_);
-  query.integer(ns_).text(code.kind).integer(after).text(code.definition);
-  return read_keys(query.integer(static_cast<std::int64_t>(limit)));
+  query.integer(ns_).text(code.kind).integer(op.after).text(code.definition);
+  std::vector<RunKey> keys;
+  while (keys.size() < op.limit) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      break;
+    }
+    const std::string definition = query.as_string(1);
+    if (definition == query.as_string(2) || !is_left(op.left, code.kind, definition)) {
+      keys.push_back(query.as_integer(0));
+    }
+  }
+  return keys;
 }
 
 Result<std::vector<RunKey>> RunTable::find_needing(std::string_view activity, RunKey after,

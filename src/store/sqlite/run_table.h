@@ -30,7 +30,7 @@ class RunTable : public Runs {
 
   Result<std::optional<RunRow>> find(RunKey run) override;
   Result<std::optional<RunRow>> find_newest(std::string_view id) override;
-  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number);
+  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number) override;
   Result<std::optional<RunHead>> find_head(RunKey run) override;
   Result<std::optional<RunHead>> find_newest_head(std::string_view id) override;
   Result<RunRow> get(RunKey run) override;
@@ -42,7 +42,8 @@ class RunTable : public Runs {
 
   Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                      std::int64_t now_ms) override;
-  Result<RunRow> add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) override;
+  Result<RunRow> add_as_is(RunRow row, RunKey chain, std::string_view input,
+                           std::span<const Tag> tags) override;
   Result<void> remove(RunKey run) override;
 
   Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) override;
@@ -56,11 +57,13 @@ class RunTable : public Runs {
   Result<void> unpause(const RunHead& head, std::int64_t now_ms) override;
   Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) override;
 
-  Result<std::vector<RunKey>> find_due(std::span<const std::string> kinds, std::int64_t now_ms,
-                                       std::size_t limit) override;
+  Result<Due> find_due(const ClaimDue& op) override;
   Result<std::int64_t> next_wake(std::string_view kind);
-  Result<std::vector<RunKey>> find_blocked(const ClaimStuck::Code& code, RunKey after,
-                                           std::size_t limit) override;
+  // As Store::next_wake(), of a kind that is in `left`.
+  Result<std::int64_t> next_wake(std::string_view kind, std::span<const KindDefinition> left,
+                                 std::int64_t after_ms);
+  Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
+                                           const ClaimStuck::Code& code) override;
   Result<std::vector<RunKey>> find_needing(std::string_view activity, RunKey after,
                                            std::size_t limit) override;
   // Open ones.
@@ -85,7 +88,7 @@ class RunTable : public Runs {
   Result<void> add_input_and_tags(const RunRow& row, std::string_view input,
                                   std::span<const Tag> tags);
   // Of one kind: moment and key.
-  Result<void> add_due(std::string_view kind, std::int64_t now_ms, std::size_t limit,
+  Result<void> add_due(const ClaimDue& op, std::string_view kind,
                        std::vector<std::pair<std::int64_t, RunKey>>& due);
   static Result<std::vector<RunKey>> read_keys(Query& query);
   Result<std::optional<RunRow>> read_one(Query& query);
@@ -121,6 +124,9 @@ class RunTable : public Runs {
   Statement free_;
   Statement find_due_;
   Statement next_wake_;
+  Statement find_due_left_;
+  Statement read_wakes_;
+  Statement workers_mark_;
   Statement find_blocked_;
   Statement find_own_blocked_;
   Statement find_needing_;

@@ -427,7 +427,10 @@ SELECT (SELECT name FROM pawl_namespace WHERE key = w.ns) AS namespace,
 FROM pawl_worker AS w;
 )sql";
 
-constexpr std::array kSteps = {kStep1, kStep2, kStep3, kStep4, kStep5};
+// Why nobody may work on a namespace, see seal.h.
+constexpr const char* kStep6 = "ALTER TABLE pawl_namespace ADD seal TEXT";
+
+constexpr std::array kSteps = {kStep1, kStep2, kStep3, kStep4, kStep5, kStep6};
 
 Error unusable(const Connection& connection, const std::string& what) {
   return make_error(ErrorCode::kStoreUnusable, "'" + connection.path() + "' " + what);

@@ -188,4 +188,36 @@ Result<StoreFigures> SqliteCatalog::read_figures(std::int64_t now_ms) {
   });
 }
 
+Result<Database::Rows> SqliteCatalog::query(std::string sql) {
+  replace_all(sql, "{schema}", "");
+  replace_all(sql, "{ns}", std::to_string(ns_));
+  replace_all(sql, "{paused}", "r.paused IS NOT NULL");
+  return ask<Database::Rows>([&](Tables& tables) -> Result<Database::Rows> {
+    Database::Rows rows;
+    Statement statement(*tables.connection, sql.c_str());
+    Query query(statement);
+    while (true) {
+      PAWL_TRY_ASSIGN(const bool found, query.step());
+      if (!found) {
+        return rows;
+      }
+      std::vector<std::string>& row = rows.emplace_back();
+      for (int column = 0; column < query.column_count(); ++column) {
+        row.push_back(query.as_string(column));
+      }
+    }
+  });
+}
+
+Result<std::vector<std::string>> SqliteCatalog::check_medium() {
+  PAWL_TRY_ASSIGN(const Database::Rows rows, query("PRAGMA integrity_check"));
+  std::vector<std::string> sentences;
+  for (const std::vector<std::string>& row : rows) {
+    if (row[0] != "ok") {
+      sentences.push_back(row[0]);
+    }
+  }
+  return sentences;
+}
+
 }  // namespace pawl::store

@@ -40,6 +40,8 @@ class SqliteCatalog final : public Catalog {
                                           std::size_t limit) override;
   Result<std::vector<WorkerRow>> list_workers() override;
   Result<StoreFigures> read_figures(std::int64_t now_ms) override;
+  Result<Database::Rows> query(std::string sql) override;
+  Result<std::vector<std::string>> check_medium() override;
 
  private:
   // What is made with the connection.

@@ -80,25 +80,41 @@ class SqliteStore : public ReadingStore {
     });
   }
 
-  Result<std::int64_t> free_expired(WorkerKey self, std::int64_t now_ms) override {
-    std::int64_t next_look = kNever;
+  Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms) override {
+    Sweep sweep;
     PAWL_TRY(write([&]() -> Result<void> {
       const auto is_dead = [&](const WorkerLease& worker) {
         return worker.key != self && (worker.expires_ms <= now_ms || is_lock_gone(worker));
       };
       PAWL_TRY_ASSIGN(std::vector<WorkerLease> workers, writer_.read_workers());
       if (std::any_of(workers.begin(), workers.end(), is_dead)) {
+        sweep.found_dead = true;
         PAWL_TRY(writer_.remove_workers(is_dead, now_ms));
         PAWL_TRY_ASSIGN(workers, writer_.read_workers());
       }
       for (const WorkerLease& worker : workers) {
         if (worker.key != self) {
-          next_look = std::min(next_look, worker.expires_ms);
+          sweep.next_ms = std::min(sweep.next_ms, worker.expires_ms);
         }
       }
       return {};
     }));
-    return next_look;
+    return sweep;
+  }
+
+  Result<bool> change_seal(std::string_view expected, std::string_view next) override {
+    bool changed = false;
+    PAWL_TRY(write([&]() -> Result<void> {
+      PAWL_TRY_ASSIGN(changed, writer_.change_seal(expected, next));
+      return {};
+    }));
+    return changed;
+  }
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs) override {
+    return write([&] { return writer_.carry(seal, runs); });
+  }
+  Result<void> append(std::string_view seal, const CarryLog& log) override {
+    return write([&] { return writer_.append(seal, log); });
   }
 
   void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
@@ -158,7 +174,7 @@ Result<void> check(const SqliteOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+Result<std::unique_ptr<MovableStore>> open_movable_sqlite(SqliteOptions options) {
   PAWL_TRY(check(options));
   if (options.read_only) {
     return open_read_only(options);
@@ -179,9 +195,14 @@ Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
   if (options.signal == nullptr) {
     PAWL_TRY_ASSIGN(options.signal, open_file_signal(file + "-notify"));
   }
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(options, std::move(opened), ns,
-                                                              std::move(writer), std::move(reader),
-                                                              std::move(locks), options.signal));
+  return std::unique_ptr<MovableStore>(
+      std::make_unique<SqliteStore>(options, std::move(opened), ns, std::move(writer),
+                                    std::move(reader), std::move(locks), options.signal));
+}
+
+Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options) {
+  PAWL_TRY_ASSIGN(std::unique_ptr<MovableStore> store, open_movable_sqlite(std::move(options)));
+  return std::unique_ptr<Store>(std::move(store));
 }
 
 }  // namespace pawl::store

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "store/movable_store.h"
 #include "store/sqlite/options.h"
 #include "store/store.h"
 
@@ -16,5 +17,7 @@ namespace pawl::store {
 // kStoreUnusable: a wrong file, one of a newer Pawl, a missing directory, missing rights; also what
 // is missing if the store is to be read only.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
+// The same store, for who moves what is in it.
+Result<std::unique_ptr<MovableStore>> open_movable_sqlite(SqliteOptions options);
 
 }  // namespace pawl::store

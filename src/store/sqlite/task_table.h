@@ -21,7 +21,7 @@ class TaskTable : public Tasks {
   TaskTable(Connection& connection, std::int64_t ns);
 
   Result<void> add(RunKey run, const NewTask& task, std::int64_t now_ms) override;
-  Result<void> add_as_is(RunKey run, const TaskRow& task, std::int64_t now_ms) override;
+  Result<void> add_as_is(RunKey run, const TaskRow& task) override;
   Result<std::int64_t> hurry(RunKey run, std::int64_t now_ms) override;
   Result<bool> cancel(RunKey run, std::string_view id) override;
   Result<void> remove(RunKey run, TaskKey task) override;

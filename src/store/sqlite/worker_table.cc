@@ -11,7 +11,9 @@ WorkerTable::WorkerTable(Connection& connection, std::int64_t ns)
       has_(connection, "SELECT 1 FROM pawl_worker WHERE key = ? AND ns = ?"),
       extend_(connection, "UPDATE pawl_worker SET expires = ? WHERE key = ? AND ns = ?"),
       remove_(connection, "DELETE FROM pawl_worker WHERE key = ? AND ns = ?"),
-      read_(connection, "SELECT key, expires, locked FROM pawl_worker WHERE ns = ? ORDER BY key") {}
+      read_(connection, "SELECT key, expires, locked FROM pawl_worker WHERE ns = ? ORDER BY key"),
+      mark_(connection, kWorkersMark),
+      read_known_(connection, "SELECT key, serves FROM pawl_worker WHERE ns = ? ORDER BY key") {}
 
 Result<WorkerKey> WorkerTable::add(const WorkerInfo& info) {
   Query query(add_);
@@ -47,6 +49,25 @@ Result<std::vector<WorkerLease>> WorkerTable::read() {
       return workers;
     }
     workers.push_back({query.as_integer(0), query.as_moment(1), query.as_integer(2) != 0});
+  }
+}
+
+Result<WorkersMark> WorkerTable::mark() {
+  Query query(mark_);
+  PAWL_TRY(query.integer(ns_).step());
+  return WorkersMark{query.as_integer(0), query.as_integer(1)};
+}
+
+Result<std::vector<KnownWorker>> WorkerTable::read_known() {
+  std::vector<KnownWorker> workers;
+  Query query(read_known_);
+  query.integer(ns_);
+  while (true) {
+    PAWL_TRY_ASSIGN(const bool found, query.step());
+    if (!found) {
+      return workers;
+    }
+    workers.push_back({query.as_integer(0), query.as_string(1)});
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace pawl::store {
 
+inline constexpr const char* kWorkersMark =
+    "SELECT max(key), count(*) FROM pawl_worker WHERE ns = ?";
+
 class WorkerTable : public Workers {
  public:
   WorkerTable(Connection& connection, std::int64_t ns);
@@ -23,6 +26,8 @@ class WorkerTable : public Workers {
   Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) override;
   Result<void> remove(WorkerKey worker) override;
   Result<std::vector<WorkerLease>> read() override;
+  Result<WorkersMark> mark() override;
+  Result<std::vector<KnownWorker>> read_known();
 
  private:
   Connection& connection_;
@@ -33,6 +38,8 @@ class WorkerTable : public Workers {
   Statement extend_;
   Statement remove_;
   Statement read_;
+  Statement mark_;
+  Statement read_known_;
 };
 
 }  // namespace pawl::store

@@ -38,6 +38,8 @@ Writer::Writer(Connection& connection, const OpenedFile& file, std::int64_t ns,
       rollback_(connection, "ROLLBACK"),
       savepoint_(connection, "SAVEPOINT pawl_turn"),
       undo_(connection, "ROLLBACK TO pawl_turn"),
+      read_seal_(connection, "SELECT seal FROM pawl_namespace WHERE key = ?"),
+      write_seal_(connection, "UPDATE pawl_namespace SET seal = ? WHERE key = ?"),
       keep_(connection, "RELEASE pawl_turn") {
   // A COMMIT by a turn's callback becomes a rollback of the whole batch, which then is an error.
   sqlite3_commit_hook(
@@ -102,6 +104,36 @@ Result<void> Writer::transact(const std::function<Result<void>()>& what_to_do) {
 Result<void> Writer::apply(std::span<Op> ops) {
   PAWL_TRY(check_sizes(ops, payload_bytes_max_));
   return transact([&] { return operations_.apply(ops); });
+}
+
+Result<bool> Writer::change_seal(std::string_view expected, std::string_view next) {
+  bool changed = false;
+  PAWL_TRY(transact([&]() -> Result<void> {
+    PAWL_TRY_ASSIGN(changed, operations_.change_seal(expected, next));
+    return {};
+  }));
+  return changed;
+}
+
+Result<void> Writer::carry(std::string_view seal, std::span<CarryRun> runs) {
+  PAWL_TRY(check_sizes(runs, payload_bytes_max_));
+  return transact([&] { return operations_.carry(seal, runs); });
+}
+
+Result<void> Writer::append(std::string_view seal, const CarryLog& log) {
+  PAWL_TRY(check_sizes(log, payload_bytes_max_));
+  return transact([&] { return operations_.append(seal, log); });
+}
+
+// Who writes is alone.
+Result<std::string> Writer::read_seal(Seals /*wanted*/) {
+  Query query(read_seal_);
+  PAWL_TRY(query.integer(ns_).step());
+  return query.as_string(0);
+}
+
+Result<void> Writer::write_seal(std::string_view seal) {
+  return Query(write_seal_).text_or_null(seal).integer(ns_).run();
 }
 
 Result<WorkerKey> Writer::add_worker(const WorkerInfo& info,

@@ -37,6 +37,10 @@ class Writer : private Transaction {
   // `is_dead` is asked in the transaction.
   Result<void> remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                               std::int64_t now_ms);
+  // As of a MovableStore.
+  Result<bool> change_seal(std::string_view expected, std::string_view next);
+  Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
+  Result<void> append(std::string_view seal, const CarryLog& log);
   Result<std::vector<WorkerLease>> read_workers() { return workers_.read(); }
 
   // Whether something that was committed since expect_no_concern() may concern other stores.
@@ -52,6 +56,8 @@ class Writer : private Transaction {
 
   Result<bool> has_rests(RunKey run, RunKey chain) override;
   Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) override;
+  Result<std::string> read_seal(Seals wanted) override;
+  Result<void> write_seal(std::string_view seal) override;
   Result<void> begin_part() override;
   Result<void> undo_part() override;
   Result<void> keep_part() override;
@@ -77,6 +83,8 @@ class Writer : private Transaction {
   Statement rollback_;
   Statement savepoint_;
   Statement undo_;
+  Statement read_seal_;
+  Statement write_seal_;
   Statement keep_;
 
   std::int64_t seen_version_ = 0;  // Changes when another connection has written.
