@@ -8,8 +8,8 @@
 #include <sstream>
 #include <utility>
 
+#include "audit/audit.h"
 #include "fleet/interpreter.h"
-#include "store/invariants.h"
 #include "store/postgres/postgres_store.h"
 
 namespace pawl::fleet {
@@ -26,7 +26,6 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 // The first column of each row.
 std::vector<std::string> column(const testing::PostgresServer& server, std::string sql) {
   replace_all(sql, "{schema}", "pawl.");
-  replace_all(sql, "{paused}", "r.paused");
   std::istringstream lines(
       server.query("SELECT coalesce(string_agg(x::text, chr(10)), '') FROM (" + sql + ") AS q(x)"));
   std::vector<std::string> rows;
@@ -91,22 +90,21 @@ class Check {
       say("the store does not open: " + opened.error().message);
       return;
     }
-    store::InspectedDatabase database{
-        **opened,
-        [this](const std::string& sql) -> Result<std::vector<std::string>> {
-          return column(server_, sql);
-        },
-        std::chrono::duration_cast<std::chrono::milliseconds>(
-            std::chrono::system_clock::now().time_since_epoch())
-            .count(),
-        true};
-    const Result<std::vector<std::string>> found = store::find_violations(database);
+    const Result<std::optional<std::int64_t>> now_ms = (*opened)->read_clock();
+    if (!now_ms) {
+      say("the clock cannot be read: " + now_ms.error().message);
+      return;
+    }
+    audit::Options rules;
+    rules.now_ms = now_ms->value_or(0);
+    rules.has_all_runs = true;
+    const Result<std::vector<audit::Finding>> found = audit::find_all(**opened, rules);
     if (!found) {
       say("the database cannot be looked at: " + found.error().message);
       return;
     }
-    for (const std::string& violation : *found) {
-      say(violation);
+    for (const audit::Finding& finding : *found) {
+      say(audit::place_of(finding) + ": " + finding.what);
     }
   }
 

@@ -140,6 +140,10 @@ class BadInput(unittest.TestCase):
         self.one_sentence(err, "permission denied for database theirs", "42501", "grant the user this right")
         self.assertEqual(self.server.query("SELECT count(*) FROM pg_namespace WHERE nspname = 'pawl'", "theirs"), "0")
 
+    def test_a_schema_of_ones_own_is_enough(self):
+        self.server.query("CREATE SCHEMA given AUTHORIZATION me", "theirs")
+        self.assertEqual(host(self.as_me("theirs", schema="given")), (0, "ready\n", ""))
+
     def test_no_right_to_read(self):
         self.assertEqual(host(self.server.url("theirs", schema="closed"))[:2], (0, "ready\n"))
         self.refused(self.as_me("theirs", schema="closed"), "permission denied for", "42501", "grant the user this right")

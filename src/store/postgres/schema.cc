@@ -309,6 +309,15 @@ Error newer(const Connection& connection, std::int64_t version, std::int64_t kno
                                                    std::to_string(known) + "; use a newer Pawl");
 }
 
+Error older(const Connection& connection, std::int64_t version, const Error& why) {
+  return make_error(ErrorCode::kStoreUnusable,
+                    "the schema '" + connection.options().schema + "' of the database at '" +
+                        connection.place() + "' has the older version " + std::to_string(version) +
+                        ", which could not be brought up to date; start a program as the role that "
+                        "owns the tables first (" +
+                        why.message + ")");
+}
+
 // All steps in one transaction, under a lock that whoever else migrates waits for.
 std::string script(std::span<const std::string_view> steps, std::int64_t from) {
   std::string sql;
@@ -330,7 +339,13 @@ std::string script(std::span<const std::string_view> steps, std::int64_t from) {
 Result<void> migrate_locked(Connection& connection, std::span<const std::string_view> steps) {
   // Two at once would both not see the schema, and one of them fail.
   PAWL_TRY(connection.execute("SELECT pg_advisory_xact_lock(7311865132241)", Effect::kReads));
-  PAWL_TRY(connection.execute("CREATE SCHEMA IF NOT EXISTS {schema}"));
+  // It needs a right on the database, even if there is nothing to do.
+  PAWL_TRY_ASSIGN(const std::int64_t is_there,
+                  connection.query_integer(
+                      "SELECT CASE WHEN to_regnamespace('{schema}') IS NULL THEN 0 ELSE 1 END"));
+  if (is_there == 0) {
+    PAWL_TRY(connection.execute("CREATE SCHEMA {schema}"));
+  }
   PAWL_TRY_ASSIGN(const std::int64_t version, read_version(connection));
   const auto latest = static_cast<std::int64_t>(steps.size());
   if (version > latest) {
@@ -367,7 +382,9 @@ Result<void> migrate(Connection& connection, std::span<const std::string_view> s
   const Result<void> done = migrate_locked(connection, steps);
   if (!done.has_value()) {
     connection.rollback();
-    return done;
+    return version > 0 && done.error().code == ErrorCode::kStoreUnusable
+               ? older(connection, version, done.error())
+               : done;
   }
   Batch commit(connection);
   commit.commit();
