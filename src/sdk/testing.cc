@@ -162,7 +162,7 @@ class Kit final : public pawl::detail::ClientHooks {
     }
     client_->open(*std::move(opened),
                   {settings_, options_.replay_every_turn,
-                   [this](const store::CommitTurn& turn) { look_at(turn); }, false});
+                   [this](const store::CommitTurn& turn) { look_at(turn); }});
   }
 
   void crash() {
