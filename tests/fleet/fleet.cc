@@ -65,7 +65,7 @@ struct Settings {
   int workers = 4;
   std::size_t window = 24;  // Runs at once.
   int lease_ms = 1500;
-  int skew_s = 0;  // How far clocks are apart from the right time, forth and back.
+  int skew_s = 3600;  // How far clocks are apart from the right time, forth and back.
   std::vector<Fault> faults;
 };
 
