@@ -41,7 +41,7 @@ constexpr std::array kCounts = {
     Count{"inputs", PAWL_OF_RUNS("pawl_input")},
     Count{"reasons",
           PAWL_OF_RUNS("pawl_reason") " AND (length(x.reason) > 0 OR x.blocked_by IS NOT NULL OR "
-                                      "x.needs IS NOT NULL)"},
+                                      "coalesce(x.needs, '') <> '')"},
     Count{"tags", PAWL_OF_RUNS("pawl_tag")},
     Count{"entries", PAWL_OF_RUNS("pawl_log")},
     Count{"entries that loops have moved away", PAWL_OF_RUNS("pawl_forgotten")},

@@ -47,7 +47,6 @@ class Host:
         self.process = subprocess.Popen([HOST, url, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
-            self.process.stdin.close()
             raise RuntimeError("the host does not start: " + self.process.communicate()[1])
 
     def __enter__(self):
@@ -166,7 +165,7 @@ def exported(store, root):
     pawl("export", "--all", "-d", root, "--store", store)
     runs = {path.name: json.loads(path.read_text()) for path in pathlib.Path(root).iterdir()}
     for name, document in runs.items():
-        if document["run"]["status"] == "recurred":
+        if document["status"] == "recurred":
             document["dedupe"] = []  # They go with the run that it recurred to.
     return {name: json.dumps(document) for name, document in runs.items()}
 
