@@ -185,7 +185,7 @@ class Copy {
         from_.catalog().query(
             "SELECT r.key, CASE WHEN EXISTS (SELECT 1 FROM {schema}pawl_forgotten AS f WHERE "
             "f.ns = r.ns AND f.run = r.key) THEN 1 ELSE 0 END FROM {schema}pawl_run AS r WHERE "
-            "r.ns = {ns} AND r.key > " +
+            "{by_key}r.ns = {ns} AND r.key > " +
             std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageRuns)));
     std::vector<Head> heads;
     for (const std::vector<std::string>& row : rows) {
@@ -279,12 +279,12 @@ class Copy {
   Result<void> link_children() {
     RunKey after = -store::kNever;
     while (true) {
-      PAWL_TRY_ASSIGN(
-          const store::Database::Rows rows,
-          from_.catalog().query(
-              "SELECT r.key FROM {schema}pawl_run AS r WHERE r.ns = {ns} AND r.parent IS NOT NULL "
-              "AND r.key > " +
-              std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageRuns)));
+      PAWL_TRY_ASSIGN(const store::Database::Rows rows,
+                      from_.catalog().query("SELECT r.key FROM {schema}pawl_run AS r WHERE "
+                                            "{by_key}r.ns = {ns} AND r.parent IS NOT NULL "
+                                            "AND r.key > " +
+                                            std::to_string(after) + " ORDER BY r.key LIMIT " +
+                                            std::to_string(kPageRuns)));
       std::vector<store::CarryParent> links;
       for (const std::vector<std::string>& row : rows) {
         after = as_integer(row[0]);

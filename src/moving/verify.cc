@@ -79,7 +79,7 @@ Result<std::vector<RunKey>> choose(store::Store& store, const SampleOptions& opt
     PAWL_TRY_ASSIGN(
         const store::Database::Rows rows,
         store.catalog().query(
-            "SELECT r.key FROM {schema}pawl_run AS r WHERE r.ns = {ns} AND r.key > " +
+            "SELECT r.key FROM {schema}pawl_run AS r WHERE {by_key}r.ns = {ns} AND r.key > " +
             std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageKeys)));
     for (const std::vector<std::string>& row : rows) {
       std::from_chars(row[0].data(), row[0].data() + row[0].size(), after);
