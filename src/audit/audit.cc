@@ -41,7 +41,7 @@ class Walk {
     PAWL_TRY_ASSIGN(
         const store::Database::Rows rows,
         store_.catalog().query(
-            "SELECT r.key FROM {schema}pawl_run AS r WHERE r.ns = {ns} AND r.key > " +
+            "SELECT r.key FROM {schema}pawl_run AS r WHERE {by_key}r.ns = {ns} AND r.key > " +
             std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageRuns)));
     std::vector<store::RunKey> keys;
     for (const std::vector<std::string>& row : rows) {

@@ -22,7 +22,8 @@ struct Rule {
 // Open, and nobody holds it, nor holds it back.
 #define PAWL_IS_FREE "(r.status IN (1, 2, 3) AND r.owner IS NULL AND NOT ({paused}))"
 #define PAWL_PAGE(x, key) x ".ns = {ns} AND " x "." key " > {after} AND " x "." key " <= {upto}"
-#define PAWL_RUNS "SELECT r.key FROM {schema}pawl_run AS r WHERE " PAWL_PAGE("r", "key") " AND "
+#define PAWL_PAGE_OF_RUNS "{by_key}" PAWL_PAGE("r", "key")
+#define PAWL_RUNS "SELECT r.key FROM {schema}pawl_run AS r WHERE " PAWL_PAGE_OF_RUNS " AND "
 #define PAWL_LAST_KIND                                                                      \
   "coalesce((SELECT l.kind FROM {schema}pawl_log AS l WHERE l.ns = r.ns AND l.run = r.key " \
   "ORDER BY l.seq DESC LIMIT 1), 0)"
@@ -109,7 +110,7 @@ std::vector<Rule> rules_of_runs() {
       {"tag_out_of_order", "a search by one of its tags does not find it where it belongs",
        "nothing else relies on that; restore a copy of the database from before",
        "SELECT DISTINCT r.key FROM {schema}pawl_run AS r JOIN {schema}pawl_tag AS x ON x.ns = "
-       "r.ns AND x.run = r.key WHERE " PAWL_PAGE("r", "key") " AND x.created <> r.created"},
+       "r.ns AND x.run = r.key WHERE " PAWL_PAGE_OF_RUNS " AND x.created <> r.created"},
       {"entry_twice", "an entry is both in the log and among what loops have moved away",
        std::string(kRestore),
        "SELECT f.run, f.seq FROM {schema}pawl_forgotten AS f WHERE " PAWL_PAGE(
@@ -134,8 +135,8 @@ std::vector<Rule> rules_of_engines() {
       {"compensation_too_early", "has compensations to run although its code has not failed",
        std::string(kRestore),
        "SELECT DISTINCT r.key FROM {schema}pawl_run AS r JOIN {schema}pawl_compensation AS c ON "
-       "c.ns = r.ns AND c.run = r.key WHERE " PAWL_PAGE(
-           "r", "key") " AND r.status IN (1, 2, 4, 7) AND r.goal IS NULL"},
+       "c.ns = r.ns AND c.run = r.key WHERE " PAWL_PAGE_OF_RUNS
+       " AND r.status IN (1, 2, 4, 7) AND r.goal IS NULL"},
       {"compensates_for_nothing", "compensates, and it is not known what it is to end as",
        std::string(kRestore), PAWL_RUNS "r.status = 3 AND coalesce(r.goal, 0) NOT IN (5, 6)"},
       {"no_end", "has ended, and its log does not say so, or says something else",
@@ -167,8 +168,8 @@ std::vector<Rule> rules_of_parts() {
                                        "database from before"
                                      : std::string(kHarmless),
                      "SELECT DISTINCT r.key FROM {schema}pawl_run AS r JOIN {schema}pawl_" + table +
-                         " AS x ON x.ns = r.ns AND x.run = r.key WHERE " PAWL_PAGE(
-                             "r", "key") " AND NOT (" PAWL_IS_OPEN ")"});
+                         " AS x ON x.ns = r.ns AND x.run = r.key WHERE " PAWL_PAGE_OF_RUNS
+                         " AND NOT (" PAWL_IS_OPEN ")"});
   }
   return rules;
 }

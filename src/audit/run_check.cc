@@ -68,10 +68,10 @@ class Look {
     }
     const store::RunRow& a = image_.row;
     const store::RunRow& b = now.row;
-    return (!read || last_seq == last_seq_) && a.epoch == b.epoch && a.status == b.status &&
-           a.owner == b.owner && a.wake_ms == b.wake_ms && a.changed_ms == b.changed_ms &&
-           image_.inbox.size() == now.inbox.size() && image_.tasks.size() == now.tasks.size() &&
-           image_.promises.size() == now.promises.size();
+    return (!read || !is_read_ || last_seq == last_seq_) && a.epoch == b.epoch &&
+           a.status == b.status && a.owner == b.owner && a.wake_ms == b.wake_ms &&
+           a.changed_ms == b.changed_ms && image_.inbox.size() == now.inbox.size() &&
+           image_.tasks.size() == now.tasks.size() && image_.promises.size() == now.promises.size();
   }
 
   std::vector<Finding> take_findings() {
@@ -111,7 +111,8 @@ class Look {
     if (!read) {
       add("unreadable_log", {}, "its log cannot be read: " + read.error().message);
     }
-    is_loaded_ = read.has_value() && !is_damaged;
+    is_read_ = read.has_value();
+    is_loaded_ = is_read_ && !is_damaged;
     if (is_loaded_ && options_.has_real_log) {
       if (const Result<void> loaded = log_.finish_loading(); !loaded) {
         add("damaged_log", {}, "its log cannot be replayed: " + loaded.error().message);
@@ -326,7 +327,8 @@ class Look {
   const RunCheckOptions options_;
   store::RunImage image_;
   replay::Log log_;
-  bool is_loaded_ = false;
+  bool is_read_ = false;    // All of the log could be read,
+  bool is_loaded_ = false;  // and be loaded.
   bool has_gap_ = false;
   std::uint64_t last_seq_ = 0;
   std::uint64_t count_ = 0;  // Entries of the log, and moved away.

@@ -186,8 +186,9 @@ class Migration {
     };
     std::string text = "moved " + count(copied.runs, "run", "runs");
     if (copied.found > 0) {
-      text += ", " + count(copied.found, "of which was", "of which were") + " there before";
+      text += ", " + count(copied.found, "of which was", "of which were") + " there before,";
     }
+    text += " with " + count(copied.entries, "entry", "entries");
     text += "; compared " + count(summary_.sampled, "run", "runs") + " in full";
     if (summary_.replayed > 0) {
       text += ", and replayed " + std::to_string(summary_.replayed) + " of them";

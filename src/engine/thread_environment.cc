@@ -1,9 +1,8 @@
 #include "engine/thread_environment.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <limits>
 
 namespace pawl::engine {

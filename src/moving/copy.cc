@@ -169,34 +169,27 @@ class Copy {
       after = heads.back().key;
     }
     PAWL_TRY(flush());
+    PAWL_TRY(link_children());
     return copied_;
   }
 
  private:
   struct Head {
     RunKey key = 0;
-    bool continues = false;
-    RunKey parent = 0;  // 0: none, or it is gone.
     bool has_moved_away = false;
-  };
-  struct Name {
-    std::string id;
-    std::uint32_t number = 0;
   };
 
   Result<std::vector<Head>> read_heads(RunKey after) {
     PAWL_TRY_ASSIGN(
         const store::Database::Rows rows,
         from_.catalog().query(
-            "SELECT r.key, CASE WHEN coalesce(r.chain, r.key) <> r.key THEN 1 ELSE 0 END, "
-            "coalesce((SELECT p.key FROM {schema}pawl_run AS p WHERE p.ns = r.ns AND p.key = "
-            "r.parent), 0), CASE WHEN EXISTS (SELECT 1 FROM {schema}pawl_forgotten AS f WHERE "
+            "SELECT r.key, CASE WHEN EXISTS (SELECT 1 FROM {schema}pawl_forgotten AS f WHERE "
             "f.ns = r.ns AND f.run = r.key) THEN 1 ELSE 0 END FROM {schema}pawl_run AS r WHERE "
-            "r.ns = {ns} AND r.key > " +
+            "{by_key}r.ns = {ns} AND r.key > " +
             std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageRuns)));
     std::vector<Head> heads;
     for (const std::vector<std::string>& row : rows) {
-      heads.push_back({as_integer(row[0]), row[1] == "1", as_integer(row[2]), row[3] == "1"});
+      heads.push_back({as_integer(row[0]), row[1] == "1"});
     }
     return heads;
   }
@@ -214,15 +207,9 @@ class Copy {
       may_be_there_ = false;  // They are copied in this order.
     }
     store::CarryRun& run = batch_.emplace_back();
-    run.continues = head.continues;
-    if (head.parent != 0) {
-      PAWL_TRY_ASSIGN(const Name parent, name_of(head.parent));
-      run.parent_id = parent.id;
-      run.parent_number = parent.number;
-    }
     run.image = std::move(image);
-    if (store::is_closed(run.image.row.status)) {
-      run.image.dedupe.clear();  // They belong to the run that this one recurred to.
+    if (run.image.row.status == store::RunStatus::kRecurred) {
+      run.image.dedupe.clear();  // They go with the run that this one recurred to.
     }
     PAWL_TRY_ASSIGN(Part part, log.next());
     const bool is_all = part.is_last;
@@ -288,18 +275,54 @@ class Copy {
     return last;
   }
 
-  Result<Name> name_of(RunKey parent) {
+  // When all runs are there: a parent may have a greater key than its child.
+  Result<void> link_children() {
+    RunKey after = -store::kNever;
+    while (true) {
+      PAWL_TRY_ASSIGN(const store::Database::Rows rows,
+                      from_.catalog().query("SELECT r.key FROM {schema}pawl_run AS r WHERE "
+                                            "{by_key}r.ns = {ns} AND r.parent IS NOT NULL "
+                                            "AND r.key > " +
+                                            std::to_string(after) + " ORDER BY r.key LIMIT " +
+                                            std::to_string(kPageRuns)));
+      std::vector<store::CarryParent> links;
+      for (const std::vector<std::string>& row : rows) {
+        after = as_integer(row[0]);
+        PAWL_TRY_ASSIGN(const std::optional<store::RunRow> child, from_.find_run(after));
+        PAWL_TRY_ASSIGN(const RunKey parent, child ? key_of(child->parent.run) : Result<RunKey>(0));
+        if (parent == 0) {
+          continue;  // It was deleted.
+        }
+        PAWL_TRY_ASSIGN(const std::optional<store::RunRow> there,
+                        to_.find_run(child->id, child->number));
+        if (there.has_value() && there->parent.run != parent) {
+          links.push_back({there->key, child->parent});
+          links.back().parent.run = parent;
+        }
+      }
+      if (!links.empty()) {
+        PAWL_TRY(to_.link(seal_, links));
+      }
+      if (rows.size() < kPageRuns) {
+        return {};
+      }
+    }
+  }
+
+  // In the target, of a run of the source; 0: there is none.
+  Result<RunKey> key_of(RunKey parent) {
     if (const auto found = parents_.find(parent); found != parents_.end()) {
       return found->second;
     }
     PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row, from_.find_run(parent));
-    if (!row.has_value()) {
-      return Name();
+    std::optional<store::RunRow> there;
+    if (row.has_value()) {
+      PAWL_TRY_ASSIGN(there, to_.find_run(row->id, row->number));
     }
     if (parents_.size() >= kParentsKept) {
       parents_.clear();
     }
-    return parents_.emplace(parent, Name{row->id, row->number}).first->second;
+    return parents_.emplace(parent, there ? there->key : 0).first->second;
   }
 
   store::MovableStore& from_;
@@ -310,7 +333,7 @@ class Copy {
   std::vector<store::CarryRun> batch_;
   std::vector<std::unique_ptr<portable::EntryKeeper>> keepers_;
   std::size_t bytes_ = 0;
-  std::unordered_map<RunKey, Name> parents_;
+  std::unordered_map<RunKey, RunKey> parents_;
   Copied copied_;
 };
 

@@ -39,7 +39,9 @@ constexpr std::array kCounts = {
     Count{"children", PAWL_RUNS
           "EXISTS (SELECT 1 FROM {schema}pawl_run AS p WHERE p.ns = r.ns AND p.key = r.parent)"},
     Count{"inputs", PAWL_OF_RUNS("pawl_input")},
-    Count{"reasons", PAWL_OF_RUNS("pawl_reason")},
+    Count{"reasons",
+          PAWL_OF_RUNS("pawl_reason") " AND (length(x.reason) > 0 OR x.blocked_by IS NOT NULL OR "
+                                      "coalesce(x.needs, '') <> '')"},
     Count{"tags", PAWL_OF_RUNS("pawl_tag")},
     Count{"entries", PAWL_OF_RUNS("pawl_log")},
     Count{"entries that loops have moved away", PAWL_OF_RUNS("pawl_forgotten")},
@@ -77,7 +79,7 @@ Result<std::vector<RunKey>> choose(store::Store& store, const SampleOptions& opt
     PAWL_TRY_ASSIGN(
         const store::Database::Rows rows,
         store.catalog().query(
-            "SELECT r.key FROM {schema}pawl_run AS r WHERE r.ns = {ns} AND r.key > " +
+            "SELECT r.key FROM {schema}pawl_run AS r WHERE {by_key}r.ns = {ns} AND r.key > " +
             std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageKeys)));
     for (const std::vector<std::string>& row : rows) {
       std::from_chars(row[0].data(), row[0].data() + row[0].size(), after);
@@ -109,7 +111,11 @@ class Comparison {
     if (!there.has_value()) {
       return std::optional(name + ", is not in the target");
     }
-    PAWL_TRY_ASSIGN(const portable::RunDocument copy, portable::read_document(to_, there->key));
+    PAWL_TRY_ASSIGN(portable::RunDocument copy, portable::read_document(to_, there->key));
+    if (row.status == store::RunStatus::kRecurred) {  // They went with the run that it recurred to.
+      original.image.dedupe.clear();
+      copy.image.dedupe.clear();
+    }
     if (portable::to_json(original) != portable::to_json(copy) ||
         row.wake_ms != copy.image.row.wake_ms) {
       return std::optional(name + ", is not the same in the target");

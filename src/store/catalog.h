@@ -125,8 +125,9 @@ class Catalog {
 
   // --- For those who check the whole of it ---
   // One SELECT on the tables, which have the same names and columns everywhere, as of one moment.
-  // "{schema}" stands before their names, "{ns}" for the namespace, and "{paused}" for the
-  // condition that the run `r` is paused.
+  // "{schema}" stands before their names, "{ns}" for the namespace, "{paused}" for the condition
+  // that the run `r` is paused, and "{by_key}" before the namespace of runs of which few are
+  // wanted, by their keys.
   virtual Result<Database::Rows> query(std::string sql) = 0;
   // A sentence for everything that the database itself finds to be damaged. May read all of it.
   virtual Result<std::vector<std::string>> check_medium() = 0;

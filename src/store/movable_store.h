@@ -25,20 +25,23 @@ struct MovedAway {
   std::vector<std::uint64_t> seqs;  // Ascending.
 };
 
-// A run as it is in another store, with its number, moments and links; only keys differ, and nobody
-// owns it. Runs are carried in the order of their keys: then parents, and the runs that recurred to
-// others, are there before those who belong to them.
+// A run as it is in another store, with its number and moments; only its key differs, and nobody
+// owns it. It has no parent yet, and is the first of its chain: ids of signals that were taken go
+// with the open run of a chain.
 struct CarryRun {
   RunImage image;
-  std::string parent_id;            // With `parent_number` not 0: its parent,
-  std::uint32_t parent_number = 0;  // which has to be there.
-  bool continues = false;           // The run before it, if that is there, recurred to it.
   // In order of seq, all of them or as many as go into one transaction: then append() follows.
   // Views borrowed until the call is done.
   std::vector<replay::Entry> entries;
   std::vector<MovedAway> moved_away;  // Of these entries.
 
   RunRow row;  // As it is here.
+};
+
+// Says who started a run as a child, by keys of this store.
+struct CarryParent {
+  RunKey run = 0;
+  Parent parent;
 };
 
 // More of its log: entries that are not there yet, in order of seq.
@@ -55,10 +58,11 @@ class MovableStore : public Store {
   // If it is `expected`. False: it is not, and nothing has changed.
   virtual Result<bool> change_seal(std::string_view expected, std::string_view next) = 0;
 
-  // Both are one transaction, and kInvalidState if the namespace's seal is not `seal`, or if there
-  // is such a run already.
+  // Each is one transaction, and kInvalidState if the namespace's seal is not `seal`. It is an
+  // error, too, if there is such a run or entry already.
   virtual Result<void> carry(std::string_view seal, std::span<CarryRun> runs) = 0;
   virtual Result<void> append(std::string_view seal, const CarryLog& log) = 0;
+  virtual Result<void> link(std::string_view seal, std::span<const CarryParent> links) = 0;
 };
 
 }  // namespace pawl::store

@@ -35,31 +35,19 @@ Result<void> Operations::carry(std::string_view seal, std::span<CarryRun> runs) 
 
 Result<void> Operations::carry(CarryRun& op) {
   RunRow row = op.image.row;
-  PAWL_TRY_ASSIGN(const std::optional<RunRow> newest, runs_.find_newest(row.id));
-  if (newest.has_value() && newest->number >= row.number) {
-    return make_error(ErrorCode::kInvalidState, "there is a run '" + row.id + "' with the number " +
-                                                    std::to_string(newest->number) + " already");
-  }
-  RunKey chain = 0;
-  if (op.continues && newest.has_value()) {
-    PAWL_TRY_ASSIGN(const RunHead head, runs_.get_head(newest->key));
-    chain = head.chain;
-  }
-  if (op.parent_number == 0) {
-    row.parent = {};
-  } else {
-    PAWL_TRY_ASSIGN(const std::optional<RunRow> parent,
-                    runs_.find_numbered(op.parent_id, op.parent_number));
-    if (!parent.has_value()) {
-      return make_error(ErrorCode::kInvalidState, "the parent of the run '" + row.id + "', '" +
-                                                      op.parent_id + "', is not there");
-    }
-    row.parent.run = parent->key;
-  }
   row.owner = 0;
-  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), chain, op.image.input, op.image.tags));
+  row.parent = {};
+  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), op.image.input, op.image.tags));
   PAWL_TRY(append(op.row.key, op.entries, op.moved_away));
-  return add_parts(op.row.key, chain == 0 ? op.row.key : chain, op.image);
+  return add_parts(op.row.key, op.image);
+}
+
+Result<void> Operations::link(std::string_view seal, std::span<const CarryParent> links) {
+  PAWL_TRY(check_seal(seal));
+  for (const CarryParent& link : links) {
+    PAWL_TRY(runs_.set_parent(link.run, link.parent));
+  }
+  return {};
 }
 
 Result<void> Operations::append(std::string_view seal, const CarryLog& log) {

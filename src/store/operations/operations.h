@@ -49,6 +49,7 @@ class Operations {
   Result<bool> change_seal(std::string_view expected, std::string_view next);
   Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
   Result<void> append(std::string_view seal, const CarryLog& log);
+  Result<void> link(std::string_view seal, std::span<const CarryParent> links);
 
   // Workers of this store: what concerns them concerns nobody else.
   void own(WorkerKey worker) { own_workers_.insert(worker); }
@@ -125,7 +126,7 @@ class Operations {
   // Whether a run that it recurred to is open: ids of signals that were taken belong to it, too.
   Result<bool> is_chain_open(const RunHead& run);
   // What is stored of it besides its row, input, tags and log.
-  Result<void> add_parts(RunKey run, RunKey chain, const RunImage& image);
+  Result<void> add_parts(RunKey run, const RunImage& image);
 
   // carry.cc
   Result<void> check_seal(std::string_view seal);

@@ -72,8 +72,6 @@ class Runs {
   virtual Result<std::optional<RunRow>> find_newest(std::string_view id) = 0;
   virtual Result<std::optional<RunHead>> find_head(RunKey run) = 0;
   virtual Result<std::optional<RunHead>> find_newest_head(std::string_view id) = 0;
-  virtual Result<std::optional<RunRow>> find_numbered(std::string_view id,
-                                                      std::uint32_t number) = 0;
   // Of a run that must be there, since something else in the database says so: kStoreCorrupt if
   // not.
   virtual Result<RunRow> get(RunKey run) = 0;
@@ -84,9 +82,10 @@ class Runs {
   // `owner` 0: it is to be claimed at once. `chain` 0: it is the first of its own.
   virtual Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                              std::int64_t now_ms) = 0;
-  // Puts a run as it is, but for its key. `chain` as in add().
-  virtual Result<RunRow> add_as_is(RunRow row, RunKey chain, std::string_view input,
+  // Puts a run as it is, but for its key; it is the first of its chain.
+  virtual Result<RunRow> add_as_is(RunRow row, std::string_view input,
                                    std::span<const Tag> tags) = 0;
+  virtual Result<void> set_parent(RunKey run, const Parent& parent) = 0;
   // With its input, tags and reason.
   virtual Result<void> remove(RunKey run) = 0;
 

@@ -115,7 +115,7 @@ Result<void> Operations::run(CreateRun& op) {
   row.owner = 0;
   row.epoch = 0;
   row.parent = {};
-  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), 0, op.image.input, op.image.tags));
+  PAWL_TRY_ASSIGN(op.row, runs_.add_as_is(std::move(row), op.image.input, op.image.tags));
   PAWL_TRY(append(op.row.key, op.entries, {}));
   RunImage& image = op.image;
   for (TaskRow& task : image.tasks) {
@@ -123,13 +123,13 @@ Result<void> Operations::run(CreateRun& op) {
     task.state = carried.state;
     task.due_ms = carried.due_ms;
   }
-  PAWL_TRY(add_parts(op.row.key, op.row.key, image));
+  PAWL_TRY(add_parts(op.row.key, image));
   op.outcome = CreateRun::Outcome::kCreated;
   concern_others_than(0);
   return {};
 }
 
-Result<void> Operations::add_parts(RunKey run, RunKey chain, const RunImage& image) {
+Result<void> Operations::add_parts(RunKey run, const RunImage& image) {
   for (const StoredArrival& arrival : image.inbox) {
     PAWL_TRY(inbox_.put_stored(run, arrival));
   }
@@ -146,12 +146,13 @@ Result<void> Operations::add_parts(RunKey run, RunKey chain, const RunImage& ima
     PAWL_TRY(compensations_.add(run, compensation));
   }
   for (const std::string& id : image.dedupe) {
-    PAWL_TRY(dedupe_.add(chain, id));
+    PAWL_TRY(dedupe_.add(run, id));
   }
   if (!image.needs.empty()) {
     return runs_.set_needs(run, image.needs);
   }
-  if (!image.reason.empty() || image.blocked_by.has_value()) {
+  if (!image.reason.empty() || image.blocked_by.has_value() ||
+      image.row.status == RunStatus::kBlocked) {
     return runs_.set_reason(run, image.reason, image.blocked_by);
   }
   return {};

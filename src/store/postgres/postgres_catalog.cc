@@ -416,6 +416,7 @@ Result<Database::Rows> PostgresCatalog::query(std::string sql) {
   replace_all(sql, "{schema}", '"' + options_.schema + "\".");
   replace_all(sql, "{ns}", std::to_string(ns_));
   replace_all(sql, "{paused}", "r.paused");
+  replace_all(sql, "{by_key}", "");
   return ask<Database::Rows>([&](Connection& connection) {
     return PostgresDatabase(connection.impl().native).query(sql, {});
   });

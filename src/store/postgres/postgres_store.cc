@@ -160,6 +160,10 @@ class PostgresStore : public MovableStore {
     const std::scoped_lock lock(write_mutex_);
     return writer_.append(seal, log);
   }
+  Result<void> link(std::string_view seal, std::span<const CarryParent> links) override {
+    const std::scoped_lock lock(write_mutex_);
+    return writer_.link(seal, links);
+  }
 
   void watch(std::function<void()> on_change) override {
     const std::scoped_lock lock(watch_mutex_);

@@ -149,8 +149,6 @@ class Plan {
     }
   }
 
-  void add_newest(std::string_view id) { locked_.ids.insert(id); }
-
   bool empty() const {
     return locked_.empty() && tasks_.empty() && workers_.empty() && parents_.empty();
   }
@@ -343,14 +341,6 @@ Result<void> prefetch(std::span<const Op> ops, const Sets& sets) {
     std::visit([&](const auto& one) { plan.add(one); }, op);
   }
   plan.put_new_ids(sets);
-  return plan.empty() ? Result<void>() : plan.run(sets);
-}
-
-Result<void> prefetch_newest(std::span<const std::string_view> ids, const Sets& sets) {
-  Plan plan(sets.runs, sets.workers);
-  for (const std::string_view id : ids) {
-    plan.add_newest(id);
-  }
   return plan.empty() ? Result<void>() : plan.run(sets);
 }
 

@@ -26,7 +26,4 @@ struct Sets {
 // Sends nothing if there is nothing to ask for.
 Result<void> prefetch(std::span<const Op> ops, const Sets& sets);
 
-// The same for the newest runs with these ids.
-Result<void> prefetch_newest(std::span<const std::string_view> ids, const Sets& sets);
-
 }  // namespace pawl::store::pg

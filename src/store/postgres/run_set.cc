@@ -21,8 +21,10 @@ constexpr Statement kLockNewest{
 constexpr Statement kFindNewest{
     "find_newest_key",
     "SELECT key FROM {schema}.pawl_run WHERE ns = $1 AND id = $2 ORDER BY number DESC LIMIT 1"};
-constexpr Statement kFindNumbered{"find_numbered_in_transaction", PAWL_PG_SELECT_RUN
-                                  "WHERE r.ns = $1 AND r.id = $2 AND r.number = $3::int8"};
+constexpr Statement kSetParent{
+    "set_parent",
+    "UPDATE {schema}.pawl_run SET parent = $3, parent_close = $4::int8::int2, parent_command = $5 "
+    "WHERE ns = $1 AND key = $2"};
 #define PAWL_PG_FIND_DUE(condition)                                                              \
   "SELECT d.* FROM unnest($2::text[]) AS k(kind) CROSS JOIN LATERAL (" PAWL_PG_SELECT_RUN        \
   "WHERE r.ns = $1 AND r.kind = k.kind AND r.wake <= $3::int8 AND r.wake IS NOT NULL " condition \
@@ -233,17 +235,6 @@ Result<std::optional<RunRow>> RunSet::find_newest(std::string_view id) {
   return seen == nullptr ? std::optional<RunRow>() : seen->run.row;
 }
 
-// For those who move runs: the newest one is what they mostly ask for.
-Result<std::optional<RunRow>> RunSet::find_numbered(std::string_view id, std::uint32_t number) {
-  PAWL_TRY_ASSIGN(std::optional<RunRow> newest, find_newest(id));
-  if (!newest.has_value() || newest->number <= number) {
-    return newest.has_value() && newest->number == number ? newest : std::nullopt;
-  }
-  const Call& call = session_.query(kFindNumbered).integer(session_.ns()).text(id).integer(number);
-  PAWL_TRY(session_.run());
-  return call.rows().empty() ? std::nullopt : std::optional(read_run(call.rows()[0]).row);
-}
-
 Result<std::optional<RunHead>> RunSet::find_head(RunKey run) {
   PAWL_TRY_ASSIGN(const Seen* const seen, look(run));
   return seen == nullptr ? std::optional<RunHead>() : head_of(seen->run);
@@ -441,12 +432,22 @@ Result<RunRow> RunSet::add(const NewRun& run, std::uint32_t number, RunKey chain
   return seen.run.row;
 }
 
-Result<RunRow> RunSet::add_as_is(RunRow row, RunKey chain, std::string_view input,
-                                 std::span<const Tag> tags) {
+Result<RunRow> RunSet::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
   PAWL_TRY_ASSIGN(row.key, next_key());
-  StoredRun stored{std::move(row), chain};
-  stored.chain = chain == 0 ? stored.row.key : chain;
+  StoredRun stored{std::move(row), 0};
+  stored.chain = stored.row.key;
   return add_row(std::move(stored), input, tags).run.row;
+}
+
+// Nothing else is done to these runs in the same transaction.
+Result<void> RunSet::set_parent(RunKey run, const Parent& parent) {
+  session_.query(kSetParent)
+      .integer(session_.ns())
+      .integer(run)
+      .integer(parent.run)
+      .integer(static_cast<std::int64_t>(parent.close))
+      .text_or_null(parent.command);
+  return session_.run();
 }
 
 Result<void> RunSet::remove(RunKey run) {

@@ -61,7 +61,6 @@ class RunSet : public Runs {
 
   Result<std::optional<RunRow>> find(RunKey run) override;
   Result<std::optional<RunRow>> find_newest(std::string_view id) override;
-  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number) override;
   Result<std::optional<RunHead>> find_head(RunKey run) override;
   Result<std::optional<RunHead>> find_newest_head(std::string_view id) override;
   Result<RunRow> get(RunKey run) override;
@@ -69,8 +68,8 @@ class RunSet : public Runs {
   Result<std::optional<Lease>> find_lease(RunKey run) override;
   Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                      std::int64_t now_ms) override;
-  Result<RunRow> add_as_is(RunRow row, RunKey chain, std::string_view input,
-                           std::span<const Tag> tags) override;
+  Result<RunRow> add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) override;
+  Result<void> set_parent(RunKey run, const Parent& parent) override;
   Result<void> remove(RunKey run) override;
   Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) override;
   Result<void> release(const Release& release, bool& released, std::int64_t& wake_ms) override;

@@ -113,22 +113,16 @@ Result<bool> Writer::change_seal(std::string_view expected, std::string_view nex
 
 Result<void> Writer::carry(std::string_view seal, std::span<CarryRun> runs) {
   PAWL_TRY(check_sizes(runs, connection_.options().payload_bytes_max));
-  return transact([&]() -> Result<void> {
-    std::vector<std::string_view> ids;
-    for (const CarryRun& run : runs) {
-      ids.push_back(run.image.row.id);
-      if (run.parent_number != 0) {
-        ids.push_back(run.parent_id);
-      }
-    }
-    PAWL_TRY(prefetch_newest(ids, {session_, runs_, inboxes_, tasks_, workers_}));
-    return operations_.carry(seal, runs);
-  });
+  return transact([&] { return operations_.carry(seal, runs); });
 }
 
 Result<void> Writer::append(std::string_view seal, const CarryLog& log) {
   PAWL_TRY(check_sizes(log, connection_.options().payload_bytes_max));
   return transact([&] { return operations_.append(seal, log); });
+}
+
+Result<void> Writer::link(std::string_view seal, std::span<const CarryParent> links) {
+  return transact([&] { return operations_.link(seal, links); });
 }
 
 Result<std::string> Writer::read_seal(Seals wanted) {

@@ -37,6 +37,7 @@ class Writer : private Transaction {
   Result<bool> change_seal(std::string_view expected, std::string_view next);
   Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
   Result<void> append(std::string_view seal, const CarryLog& log);
+  Result<void> link(std::string_view seal, std::span<const CarryParent> links);
   // As Store::free_expired().
   Result<Sweep> free_expired(WorkerKey self, std::int64_t now_ms);
 

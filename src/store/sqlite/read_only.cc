@@ -44,6 +44,9 @@ class ReadOnlyStore : public ReadingStore {
   Result<void> append(std::string_view /*seal*/, const CarryLog& /*log*/) override {
     return refused();
   }
+  Result<void> link(std::string_view /*seal*/, std::span<const CarryParent> /*links*/) override {
+    return refused();
+  }
   // Who only looks has nothing to do with what others tell each other, and is interested in all
   // that they do. While nobody has the database open there is nothing to watch: look again later.
   void watch(std::function<void()> on_change) override {

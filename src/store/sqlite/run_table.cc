@@ -87,8 +87,10 @@ RunTable::RunTable(Connection& connection, std::int64_t ns)
       insert_as_is_(
           connection,
           "INSERT INTO pawl_run(ns, epoch, status, goal, wake, number, created, changed, uuid, id, "
-          "kind, definition, approved, waiting_for, paused, chain, parent, parent_close, "
-          "parent_command) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+          "kind, definition, approved, waiting_for, paused) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+      set_parent_(
+          connection,
+          "UPDATE pawl_run SET parent = ?, parent_close = ?, parent_command = ? WHERE key = ?"),
       remove_(connection, "DELETE FROM pawl_run WHERE key = ?"),
       remove_input_(connection, "DELETE FROM pawl_input WHERE run = ?"),
       remove_tags_(connection, "DELETE FROM pawl_tag WHERE ns = ? AND run = ?"),
@@ -292,8 +294,7 @@ Result<void> RunTable::add_input_and_tags(const RunRow& row, std::string_view in
   return {};
 }
 
-Result<RunRow> RunTable::add_as_is(RunRow row, RunKey chain, std::string_view input,
-                                   std::span<const Tag> tags) {
+Result<RunRow> RunTable::add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) {
   {
     Query query(insert_as_is_);
     query.integer(ns_)
@@ -310,20 +311,21 @@ Result<RunRow> RunTable::add_as_is(RunRow row, RunKey chain, std::string_view in
         .text_or_null(row.definition)
         .integer_or_null(row.is_approved ? 1 : 0)
         .text_or_null(row.waiting_for)
-        .integer_or_null(row.is_paused ? 1 : 0)
-        .integer_or_null(chain);
-    if (row.parent.run == 0) {
-      query.null().null().null();
-    } else {
-      query.integer(row.parent.run)
-          .integer(static_cast<std::int64_t>(row.parent.close))
-          .id(row.parent.command);
-    }
+        .integer_or_null(row.is_paused ? 1 : 0);
     PAWL_TRY(query.run());
   }
   row.key = connection_.last_rowid();
   PAWL_TRY(add_input_and_tags(row, input, tags));
   return row;
+}
+
+Result<void> RunTable::set_parent(RunKey run, const Parent& parent) {
+  Query query(set_parent_);
+  query.integer(parent.run)
+      .integer_or_null(static_cast<std::int64_t>(parent.close))
+      .id(parent.command)
+      .integer(run);
+  return query.run();
 }
 
 Result<void> RunTable::remove(RunKey run) {

@@ -30,7 +30,7 @@ class RunTable : public Runs {
 
   Result<std::optional<RunRow>> find(RunKey run) override;
   Result<std::optional<RunRow>> find_newest(std::string_view id) override;
-  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number) override;
+  Result<std::optional<RunRow>> find_numbered(std::string_view id, std::uint32_t number);
   Result<std::optional<RunHead>> find_head(RunKey run) override;
   Result<std::optional<RunHead>> find_newest_head(std::string_view id) override;
   Result<RunRow> get(RunKey run) override;
@@ -42,8 +42,8 @@ class RunTable : public Runs {
 
   Result<RunRow> add(const NewRun& run, std::uint32_t number, RunKey chain, WorkerKey owner,
                      std::int64_t now_ms) override;
-  Result<RunRow> add_as_is(RunRow row, RunKey chain, std::string_view input,
-                           std::span<const Tag> tags) override;
+  Result<RunRow> add_as_is(RunRow row, std::string_view input, std::span<const Tag> tags) override;
+  Result<void> set_parent(RunKey run, const Parent& parent) override;
   Result<void> remove(RunKey run) override;
 
   Result<void> claim(RunRow& row, WorkerKey worker, std::int64_t now_ms) override;
@@ -106,6 +106,7 @@ class RunTable : public Runs {
   Statement find_lease_;
   Statement insert_;
   Statement insert_as_is_;
+  Statement set_parent_;
   Statement remove_;
   Statement remove_input_;
   Statement remove_tags_;

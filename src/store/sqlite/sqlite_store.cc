@@ -116,6 +116,9 @@ class SqliteStore : public ReadingStore {
   Result<void> append(std::string_view seal, const CarryLog& log) override {
     return write([&] { return writer_.append(seal, log); });
   }
+  Result<void> link(std::string_view seal, std::span<const CarryParent> links) override {
+    return write([&] { return writer_.link(seal, links); });
+  }
 
   void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
 

@@ -125,6 +125,10 @@ Result<void> Writer::append(std::string_view seal, const CarryLog& log) {
   return transact([&] { return operations_.append(seal, log); });
 }
 
+Result<void> Writer::link(std::string_view seal, std::span<const CarryParent> links) {
+  return transact([&] { return operations_.link(seal, links); });
+}
+
 // Who writes is alone.
 Result<std::string> Writer::read_seal(Seals /*wanted*/) {
   Query query(read_seal_);

@@ -41,6 +41,7 @@ class Writer : private Transaction {
   Result<bool> change_seal(std::string_view expected, std::string_view next);
   Result<void> carry(std::string_view seal, std::span<CarryRun> runs);
   Result<void> append(std::string_view seal, const CarryLog& log);
+  Result<void> link(std::string_view seal, std::span<const CarryParent> links);
   Result<std::vector<WorkerLease>> read_workers() { return workers_.read(); }
 
   // Whether something that was committed since expect_no_concern() may concern other stores.
