@@ -40,7 +40,7 @@ constexpr std::array kCounts = {
           "EXISTS (SELECT 1 FROM {schema}pawl_run AS p WHERE p.ns = r.ns AND p.key = r.parent)"},
     Count{"inputs", PAWL_OF_RUNS("pawl_input")},
     Count{"reasons",
-          PAWL_OF_RUNS("pawl_reason") " AND (length(x.reason) > 0 OR x.blocked_by IS NOT NULL OR "
+          PAWL_OF_RUNS("pawl_reason") " AND (x.reason <> '' OR x.blocked_by IS NOT NULL OR "
                                       "coalesce(x.needs, '') <> '')"},
     Count{"tags", PAWL_OF_RUNS("pawl_tag")},
     Count{"entries", PAWL_OF_RUNS("pawl_log")},

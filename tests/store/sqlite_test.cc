@@ -626,7 +626,7 @@ TEST(Migration, OpenRunsGoOnFromEveryVersion) {
       ASSERT_TRUE(
           connection
               ->execute(
-                  "INSERT INTO pawl_namespace VALUES(0, 'default');"
+                  "INSERT INTO pawl_namespace(key, name) VALUES(0, 'default');"
                   "INSERT INTO pawl_run(ns, epoch, status, wake, number, created, changed, uuid, "
                   "id, kind, waiting_for) VALUES"
                   "(0, 3, 2, NULL, 1, 10, 20, zeroblob(16), 'waits', 'order', 'signal go'),"

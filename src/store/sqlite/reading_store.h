@@ -30,7 +30,9 @@ class ReadingStore : public MovableStore {
   ReadingStore(OpenedFile file, std::int64_t ns, std::unique_ptr<Connection> connection,
                SqliteCatalog::Open open_another);
 
-  Result<std::optional<std::int64_t>> read_clock() override { return std::optional<std::int64_t>(); }
+  Result<std::optional<std::int64_t>> read_clock() override {
+    return std::optional<std::int64_t>();
+  }
   Result<std::optional<RunRow>> find_run(RunKey run) override;
   Result<std::optional<RunRow>> find_run(std::string_view id,
                                          std::optional<std::uint32_t> number) override;
