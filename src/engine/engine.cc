@@ -149,7 +149,6 @@ store::WorkerInfo EngineImpl::worker_info(std::int64_t now_ms) const {
 }
 
 Result<void> EngineImpl::start() {
-  PAWL_TRY(follow_clock(*store_, *env_));
   const std::int64_t now_ms = env_->now_ms();
   PAWL_TRY_ASSIGN(worker_, store_->add_worker(worker_info(now_ms)));
   PAWL_TRY_ASSIGN(const store::Sweep swept, store_->free_expired(worker_, now_ms));

@@ -1,6 +1,5 @@
 #include "fleet/link.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,32 +8,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <stdexcept>
-#include <string_view>
 #include <vector>
+
+#include "postgres/loopback.h"
 
 namespace pawl::fleet {
 
 namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-bool send_all(int to, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
 
 void send_at_once(int socket) {
   const int yes = 1;
@@ -44,17 +24,10 @@ void send_at_once(int socket) {
 }  // namespace
 
 Link::Link(std::uint16_t server_port)
-    : server_port_(server_port),
-      listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof(address);
-  if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::listen(listener_, 64) != 0 ||
-      ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("a link finds no port");
-  }
-  port_ = ntohs(address.sin_port);
+    : server_port_(server_port), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  const testing::Listening listening = testing::listen_on_loopback(SOCK_NONBLOCK);
+  listener_ = listening.socket;
+  port_ = listening.port;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -166,10 +139,8 @@ void Link::accept() {
   if (client < 0) {
     return;
   }
-  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(server_port_);
-  if (::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    ::close(server);
+  const int server = testing::connect_on_loopback(server_port_);
+  if (server < 0) {
     ::close(client);
     return;
   }
@@ -181,7 +152,7 @@ void Link::accept() {
 bool Link::forward(int from, int to) {
   std::array<char, 65536> buffer;
   const ssize_t got = ::recv(from, buffer.data(), buffer.size(), 0);
-  return got > 0 && send_all(to, {buffer.data(), static_cast<std::size_t>(got)});
+  return got > 0 && testing::send_all(to, {buffer.data(), static_cast<std::size_t>(got)});
 }
 
 void Link::close_all() {

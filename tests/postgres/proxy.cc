@@ -1,53 +1,22 @@
 #include "postgres/proxy.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <stdexcept>
 #include <string_view>
+
+#include "postgres/loopback.h"
 
 namespace pawl::testing {
 
-namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-bool send_all(int to, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
-}  // namespace
-
 CuttingProxy::CuttingProxy(std::uint16_t server_port)
-    : server_port_(server_port),
-      listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-      stop_(::eventfd(0, EFD_CLOEXEC)) {
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof(address);
-  if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::listen(listener_, 16) != 0 ||
-      ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("the proxy finds no port");
-  }
-  port_ = ntohs(address.sin_port);
+    : server_port_(server_port), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  const Listening listening = listen_on_loopback();
+  listener_ = listening.socket;
+  port_ = listening.port;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -74,10 +43,11 @@ void CuttingProxy::run() {
 }
 
 void CuttingProxy::serve(int client) {
-  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(server_port_);
-  bool is_open =
-      ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  const int server = connect_on_loopback(server_port_);
+  if (server < 0) {
+    return;
+  }
+  bool is_open = true;
   bool drop_answer = false;
   std::array<char, 65536> buffer;
   while (is_open) {
