@@ -133,14 +133,12 @@ Result<RawFigure> copy_log(const store::PostgresOptions& source, std::size_t bat
       }
       add(entries, rows[i], kLog.types);
     }
-    Batch writing(*to);
-    writing.begin();
+    Batch writing(*to);  // One transaction, as it is one round trip.
     for (const Bulk* const bulk : {&new_runs, &new_inputs, &entries}) {
       if (bulk->rows() > 0) {
         bulk->send(writing, 0);
       }
     }
-    writing.commit();
     PAWL_TRY(writing.run());
     ++figure.commits;
   }

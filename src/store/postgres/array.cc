@@ -16,11 +16,15 @@ constexpr std::size_t kElementType = 8;
 constexpr std::size_t kLength = 12;
 constexpr std::size_t kFirstIndex = 16;
 constexpr std::size_t kHeaderBytes = 20;
+constexpr std::size_t kBytesAtFirst = 62;  // Mostly enough for one element.
+constexpr std::uint32_t kNullSize = 0xffffffff;
 constexpr std::size_t kEmptyBytes = 12;  // Without a dimension.
 
 }  // namespace
 
-Array::Array(std::uint32_t element_type) : buffer_(kHeaderBytes, '\0') {
+Array::Array(std::uint32_t element_type) {
+  buffer_.reserve(kBytesAtFirst);
+  buffer_.resize(kHeaderBytes);
   set_header(kElementType, element_type);
   set_header(kFirstIndex, 1);
 }
@@ -61,6 +65,19 @@ void Array::add_null() {
 std::string_view Array::encoded() const {
   const std::string_view all = buffer_;
   return size_ == 0 ? all.substr(0, kEmptyBytes) : all;
+}
+
+std::string_view Array::elements() const { return std::string_view(buffer_).substr(kHeaderBytes); }
+
+std::optional<std::string_view> Array::take_element(std::string_view& rest) {
+  const auto size = load_big_endian<std::uint32_t>(rest.substr(0, sizeof(std::uint32_t)));
+  rest.remove_prefix(sizeof(std::uint32_t));
+  if (size == kNullSize) {
+    return std::nullopt;
+  }
+  const std::string_view element = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return element;
 }
 
 void TextArray::add(std::string_view value) {

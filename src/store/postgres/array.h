@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,12 +22,21 @@ class Array {
   void clear();
   // The whole array, valid until it is changed.
   std::string_view encoded() const;
+  // Calls visit(std::optional<std::string_view>) with each element as it is encoded; none for NULL.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (std::string_view rest = elements(); !rest.empty();) {
+      visit(take_element(rest));
+    }
+  }
 
  protected:
   explicit Array(std::uint32_t element_type);
   void add_bytes(const void* bytes, std::size_t size);
 
  private:
+  std::string_view elements() const;
+  static std::optional<std::string_view> take_element(std::string_view& rest);
   void set_header(std::size_t position, std::uint32_t value);
 
   std::string buffer_;

@@ -84,7 +84,7 @@ class BatchRun {
  private:
   // An answer to come.
   struct Awaited {
-    enum class Kind : std::uint8_t { kPrepared, kRows, kSync };
+    enum class Kind : std::uint8_t { kPrepared, kRows, kNothing, kSync };
     Kind kind;
     Call* call = nullptr;
     Prepared* statement = nullptr;
@@ -99,12 +99,25 @@ class BatchRun {
         return false;
       }
     }
+    // At the end: BEGIN has to be the first.
+    if (prepare_ && connection_.plans_are_due() && !send_discard()) {
+      return false;
+    }
     commit_is_sent_ |= commits_by_sync();
     if (PQpipelineSync(connection_.native) == 0) {
       return false;
     }
     awaited_.push_back({Awaited::Kind::kSync});
     return flush();
+  }
+
+  bool send_discard() {
+    if (PQsendQueryParams(connection_.native, "DISCARD PLANS", 0, nullptr, nullptr, nullptr,
+                          nullptr, 1) == 0) {
+      return false;
+    }
+    awaited_.push_back({Awaited::Kind::kNothing});
+    return true;
   }
 
   // Whether all of the batch is one transaction, which the end of the batch commits.

@@ -94,6 +94,7 @@ class Batch {
   // Adds pg_notify: heard by Listeners when the transaction commits. See listener.h.
   void notify(std::string_view channel, std::string_view sender, std::string_view text = {});
 
+  const Call& last() const { return calls_.back(); }
   bool empty() const { return calls_.empty(); }
   std::size_t size() const { return calls_.size(); }
 

@@ -1,15 +1,16 @@
-// Bulk: one statement for many rows, which go to the server as columns.
+// Bulk: one statement for many rows, which go to the server as columns; few go as they are.
 //
 //   Bulk bulk(kInsertTag, "itt");
 //   bulk.row().integer(run).text(name).text(value);
 //   bulk.send(batch, ns);
 //
-// The statement's first parameter is the namespace; then one array for each column: i int8, t text,
-// b bytea, u uuid, o bool. Not thread-safe.
+// The statement's first parameter is the namespace; the last ones are, in unnest() and in their
+// order, one array for each column: i int8, t text, b bytea, u uuid, o bool. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -44,10 +45,17 @@ class Bulk {
   std::size_t rows() const { return rows_; }
   std::size_t bytes() const { return bytes_; }
   // The batch borrows from this until it has run.
-  Call& send(Batch& batch, std::int64_t ns) const;
+  Call& send(Batch& batch, std::int64_t ns) const { return send(batch, ns, statement_); }
+  // With another statement, and what it has between the namespace and the arrays: bound by `bind`.
+  Call& send(Batch& batch, std::int64_t ns, const Statement& statement,
+             const std::function<void(Call&)>& bind_before = {}) const;
+  // Binds the value of the last column of the only row. Borrowed like that.
+  void bind_last(Call& call) const;
 
  private:
   using Column = std::variant<Int8Array, TextArray, ByteaArray, UuidArray, BoolArray>;
+  static const Array& as_array(const Column& column);
+  static void bind_each(const Column& column, Call& call);
   template <class T>
   T& next() {
     return std::get<T>(columns_[column_++]);

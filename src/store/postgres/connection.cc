@@ -54,6 +54,11 @@ constexpr std::string_view kGuards =
     "tcp_keepalives_interval=10 -c tcp_keepalives_count=3";
 
 constexpr std::int64_t kAskAgainMs = 2'000;  // For connect() to find out why it was refused.
+// When plans are made anew: after so many batches, then when there were so many times as many, but
+// at least each so many.
+constexpr std::uint64_t kBatchesOfFirstPlan = 64;
+constexpr std::uint64_t kBatchesGrowth = 4;
+constexpr std::uint64_t kBatchesMaxPerPlan = 16'384;
 constexpr int kStatementLossesMax = 3;
 constexpr std::size_t kStatementNameBytesMax = 32;
 
@@ -127,7 +132,8 @@ void drop_notice(void* /*unused*/, const PGresult* /*unused*/) {}
 
 }  // namespace
 
-Connection::Impl::Impl(PostgresOptions with) : options(std::move(with)), prepare(options.prepare) {}
+Connection::Impl::Impl(PostgresOptions with)
+    : options(std::move(with)), prepare(options.prepare), plans_due_(kBatchesOfFirstPlan) {}
 
 Connection::Impl::~Impl() { close(); }
 
@@ -382,6 +388,16 @@ Prepared& Connection::Impl::prepared(const Statement& statement) {
 void Connection::Impl::forget_prepared() {
   prepared_.clear();
   ++generation_;
+  batches_ = 0;
+  plans_due_ = kBatchesOfFirstPlan;
+}
+
+bool Connection::Impl::plans_are_due() {
+  if (++batches_ < plans_due_) {
+    return false;
+  }
+  plans_due_ += std::min(plans_due_ * (kBatchesGrowth - 1), kBatchesMaxPerPlan);
+  return true;
 }
 
 void Connection::Impl::prepared_were_lost() {

@@ -50,6 +50,12 @@ class Connection::Impl {
   Prepared& prepared(const Statement& statement);
   // The server does not have them (any more), or has others of these names.
   void forget_prepared();
+  // Whether prepared statements are to be planned anew with the next batch; to be asked once for
+  // each. A plan is made for tables as large as they are then, often empty, and kept: for all rows
+  // of a small table there is no better one than to read them all. Made anew each time that some
+  // times as many batches have been sent, it costs little, and a plan that is of no use any more is
+  // not used for long.
+  bool plans_are_due();
   // forget_prepared(), since it turned out so; when this repeats, nothing is prepared any more.
   void prepared_were_lost();
 
@@ -69,6 +75,8 @@ class Connection::Impl {
   std::unordered_map<std::string_view, Prepared> prepared_;
   std::uint32_t generation_ = 0;  // Makes names that the server cannot have from before.
   int losses_ = 0;
+  std::uint64_t batches_ = 0;  // Since the connection was made, here and below.
+  std::uint64_t plans_due_;
 };
 
 }  // namespace pawl::store::pg

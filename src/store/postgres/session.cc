@@ -1,5 +1,6 @@
 #include "store/postgres/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -12,30 +13,65 @@ namespace {
 // A statement with as much as this is sent as it is: the next row begins another one.
 constexpr std::size_t kGroupBytesMax = std::size_t{16} << 20U;
 
-// Refused by dividing by zero: the only way to fail that needs no function on the server.
+constexpr std::string_view kDivisionByZero = "22012";
+
+// What is assumed is checked by dividing by zero: the only way to fail that needs no function on
+// the server.
+
 constexpr Statement kCheckHeld{
     "check_held",
-    "SELECT 1 / (CASE count(*) WHEN $6::int8 THEN 1 ELSE 0 END) FROM (SELECT * FROM "
-    "unnest($2::int8[], $3::int8[], $4::int8[], $5::bool[]) AS b(key, owner, epoch, paused) ORDER "
+    "SELECT 1 / (CASE count(*) WHEN $2::int8 THEN 1 ELSE 0 END) FROM (SELECT * FROM "
+    "unnest($3::int8[], $4::int8[], $5::int8[], $6::bool[]) AS b(key, owner, epoch, paused) ORDER "
     "BY key) AS a CROSS JOIN LATERAL (SELECT 1 FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND "
     "r.key = a.key AND r.owner IS NOT DISTINCT FROM a.owner AND r.epoch = a.epoch AND r.paused = "
     "a.paused FOR NO KEY UPDATE) AS held"};
-
-// The same for one, as it mostly is when little is going on.
-constexpr Statement kCheckHeldOne{
-    "check_held_one",
-    "SELECT 1 / count(*) FROM (SELECT 1 FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.key = $2 "
-    "AND r.owner IS NOT DISTINCT FROM $3::int8 AND r.epoch = $4 AND r.paused = $5::bool FOR NO KEY "
-    "UPDATE) AS held"};
 // The number alone would not tell: the first run of an id may have been deleted.
-constexpr Statement kCheckNew{
-    "check_new",
-    "SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND id = "
-    "ANY($2::text[])) THEN 0 ELSE 1 END)"};
-constexpr Statement kCheckAlive{
-    "check_alive",
-    "SELECT 1 / count(*) FROM (SELECT 1 FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2 FOR "
-    "KEY SHARE) AS alive"};
+#define PAWL_PG_IS_USED(ids) \
+  "EXISTS (SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND id = ANY(" ids "::text[]))"
+constexpr Statement kCheckNew{"check_new",
+                              "SELECT 1 / (CASE WHEN " PAWL_PG_IS_USED("$2") " THEN 0 ELSE 1 END)"};
+#define PAWL_PG_ALIVE \
+  "(SELECT 1 FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2 FOR KEY SHARE) AS alive"
+constexpr Statement kCheckAlive{"check_alive", "SELECT 1 / count(*) FROM " PAWL_PG_ALIVE};
+
+#define PAWL_PG_HELD                                                                            \
+  "(SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND key = $2 AND owner IS NOT DISTINCT FROM " \
+  "$3::int8 AND epoch = $4 AND paused = $5::bool FOR NO KEY UPDATE) AS held"
+#define PAWL_PG_APPEND "INSERT INTO {schema}.pawl_log(ns, run, " PAWL_PG_ENTRY_COLUMNS ") "
+#define PAWL_PG_ENTRIES_FROM_6                                                                  \
+  "unnest($6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::text[], "           \
+  "$12::text[], $13::text[], $14::text[], $15::int8[], $16::text[], $17::text[], $18::int8[], " \
+  "$19::int8[], $20::int8[], $21::bytea[], $22::bytea[], $23::bytea[]) AS new"
+#define PAWL_PG_INSERT_RUN                                                                   \
+  "INSERT INTO {schema}.pawl_run(ns, key, owner, epoch, status, goal, wake, number, chain, " \
+  "created, changed, parent, parent_close, parent_command, uuid, id, kind, definition, "     \
+  "approved, waiting_for, paused) "
+
+// The check that one run is held goes with its entries.
+constexpr Statement kAppendHeld{
+    "append_held",
+    "WITH good AS MATERIALIZED (SELECT 1 / count(*) AS one FROM " PAWL_PG_HELD ") " PAWL_PG_APPEND
+    "SELECT $1::int8, new.* FROM good CROSS JOIN " PAWL_PG_ENTRIES_FROM_6 " WHERE good.one = 1"};
+
+// What is most frequent when little is going on is one statement: all of a transaction, which does
+// nothing if what it assumes is not so. Its count tells.
+constexpr Statement kAppendAlone{"append_alone",
+                                 PAWL_PG_APPEND "SELECT $1::int8, new.* FROM " PAWL_PG_HELD
+                                                " CROSS JOIN " PAWL_PG_ENTRIES_FROM_6};
+constexpr Statement kStartAlone{
+    "start_alone", "WITH run AS (" PAWL_PG_INSERT_RUN
+    "SELECT $1::int8, new.* FROM " PAWL_PG_ALIVE " CROSS JOIN unnest($5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::int8[], $14::int8[], $15::int8[], $16::int8[], $17::text[], $18::uuid[], $19::text[], $20::text[], $21::text[], $22::bool[], $23::text[], $24::bool[]) AS new WHERE NOT " PAWL_PG_IS_USED("$3") " RETURNING key) INSERT INTO {schema}.pawl_input(ns, run, input) SELECT $1::int8, key, $4::bytea FROM run"};
+
+// What a run leaves when it ends, mostly nothing: all of it at once.
+constexpr Statement kRemoveRests{
+    "remove_rests",
+    "WITH reason AS (DELETE FROM {schema}.pawl_reason WHERE ns = $1 AND run = $2), task AS (DELETE "
+    "FROM {schema}.pawl_task WHERE ns = $1 AND run = $3), promise AS (DELETE FROM "
+    "{schema}.pawl_promise WHERE ns = $1 AND run = $4), inbox AS (DELETE FROM {schema}.pawl_inbox "
+    "WHERE ns = $1 AND run = $5) DELETE FROM {schema}.pawl_dedupe WHERE ns = $1 AND chain = $6"};
+
+constexpr std::array kRests = {Write::kRemoveReason, Write::kRemoveTasks, Write::kRemovePromises,
+                               Write::kRemoveInbox, Write::kRemoveDedupes};
 
 struct Kind {
   Statement statement;
@@ -44,10 +80,8 @@ struct Kind {
 };
 
 constexpr std::array<Kind, kWriteKinds> kKinds = {{
-    {{"insert_run",
-      "INSERT INTO {schema}.pawl_run(ns, key, owner, epoch, status, goal, wake, number, chain, "
-      "created, changed, parent, parent_close, parent_command, uuid, id, kind, definition, "
-      "approved, waiting_for, paused) SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], "
+    {{"insert_run", PAWL_PG_INSERT_RUN
+      "SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], "
       "$4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], "
       "$11::int8[], $12::int8[], $13::int8[], $14::text[], $15::uuid[], $16::text[], $17::text[], "
       "$18::text[], $19::bool[], $20::text[], $21::bool[])"},
@@ -60,10 +94,8 @@ constexpr std::array<Kind, kWriteKinds> kKinds = {{
       "INSERT INTO {schema}.pawl_tag(ns, run, name, value, created) SELECT $1::int8, * FROM "
       "unnest($2::int8[], $3::text[], $4::text[], $5::int8[]) ON CONFLICT DO NOTHING"},
      "itti"},
-    {{"append_entry",
-      "INSERT INTO {schema}.pawl_log(ns, run, " PAWL_PG_ENTRY_COLUMNS
-      ") SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], "
-      "$6::int8[], "
+    {{"append_entry", PAWL_PG_APPEND
+      "SELECT $1::int8, * FROM unnest($2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], "
       "$7::text[], $8::text[], $9::text[], $10::text[], $11::int8[], $12::text[], $13::text[], "
       "$14::int8[], $15::int8[], $16::int8[], $17::bytea[], $18::bytea[], $19::bytea[])"},
      "iiiiittttittiiibbb"},
@@ -160,17 +192,25 @@ constexpr std::array<Kind, kWriteKinds> kKinds = {{
       "reason = excluded.reason, blocked_by = excluded.blocked_by, needs = excluded.needs"},
      "ibtt",
      true},
-    {{"remove_reason", "DELETE FROM {schema}.pawl_reason WHERE ns = $1 AND run = ANY($2::int8[])"},
+    {{"remove_reason",
+      "DELETE FROM {schema}.pawl_reason AS t USING unnest($2::int8[]) AS a(run) WHERE t.ns = $1 "
+      "AND t.run = a.run"},
      "i"},
-    {{"remove_tasks", "DELETE FROM {schema}.pawl_task WHERE ns = $1 AND run = ANY($2::int8[])"},
+    {{"remove_tasks",
+      "DELETE FROM {schema}.pawl_task AS t USING unnest($2::int8[]) AS a(run) WHERE t.ns = $1 AND "
+      "t.run = a.run"},
      "i"},
     {{"remove_promises",
-      "DELETE FROM {schema}.pawl_promise WHERE ns = $1 AND run = ANY($2::int8[])"},
+      "DELETE FROM {schema}.pawl_promise AS t USING unnest($2::int8[]) AS a(run) WHERE t.ns = $1 "
+      "AND t.run = a.run"},
      "i"},
-    {{"remove_inbox", "DELETE FROM {schema}.pawl_inbox WHERE ns = $1 AND run = ANY($2::int8[])"},
+    {{"remove_inbox",
+      "DELETE FROM {schema}.pawl_inbox AS t USING unnest($2::int8[]) AS a(run) WHERE t.ns = $1 AND "
+      "t.run = a.run"},
      "i"},
     {{"remove_dedupes",
-      "DELETE FROM {schema}.pawl_dedupe WHERE ns = $1 AND chain = ANY($2::int8[])"},
+      "DELETE FROM {schema}.pawl_dedupe AS t USING unnest($2::int8[]) AS a(chain) WHERE t.ns = $1 "
+      "AND t.chain = a.chain"},
      "i"},
     {{"update_run",
       "UPDATE {schema}.pawl_run AS r SET owner = a.owner, epoch = a.epoch, status = a.status, goal "
@@ -248,56 +288,135 @@ void Session::assume_new(std::string_view id) { assumed_new_.push_back(id); }
 
 void Session::send_assumptions() {
   if (!assumed_new_.empty()) {
-    TextArray& ids = sent_ids_.emplace_back();
-    for (const std::string_view id : assumed_new_) {
-      ids.add(id);
-    }
-    assumed_new_.clear();
-    batch().add(kCheckNew).integer(ns_).array(ids);
+    batch().add(kCheckNew).integer(ns_).array(take_new_ids());
   }
   for (const WorkerKey worker : assumed_alive_) {
     batch().add(kCheckAlive).integer(ns_).integer(worker);
   }
   assumed_alive_.clear();
-  if (assumed_.size() == 1) {
-    const Assumed& one = assumed_.front();
-    batch()
-        .add(kCheckHeldOne)
-        .integer(ns_)
-        .integer(one.run)
-        .integer(one.owner)
-        .integer(one.epoch)
-        .boolean(one.is_paused);
+  if (assumed_.size() == 1 && first_write() == Write::kAppendEntry) {
+    append(kAppendHeld);
   } else if (!assumed_.empty()) {
     Bulk& all = sent_.emplace_back(kCheckHeld, "iiio");
     for (const Assumed& one : assumed_) {
       all.row().integer(one.run).integer(one.owner).integer(one.epoch).boolean(one.is_paused);
     }
-    all.send(batch(), ns_).integer(static_cast<std::int64_t>(all.rows()));
+    const auto count = static_cast<std::int64_t>(assumed_.size());
+    all.send(batch(), ns_, kCheckHeld, [&](Call& call) { call.integer(count); });
+    assumed_.clear();
   }
-  assumed_.clear();
 }
 
-void Session::close_group() {
+const TextArray& Session::take_new_ids() {
+  TextArray& ids = sent_ids_.emplace_back();
+  for (const std::string_view id : assumed_new_) {
+    ids.add(id);
+  }
+  assumed_new_.clear();
+  return ids;
+}
+
+const Bulk& Session::take(Write kind) {
+  std::optional<Bulk>& bulk = group_[static_cast<std::size_t>(kind)];
+  const Bulk& taken = sent_.emplace_back(*std::move(bulk));
+  bulk.reset();
+  return taken;
+}
+
+std::optional<Write> Session::first_write() const {
+  for (std::size_t kind = 0; kind < kWriteKinds; ++kind) {
+    if (group_[kind].has_value()) {
+      return static_cast<Write>(kind);
+    }
+  }
+  return std::nullopt;
+}
+
+bool Session::writes_only(std::span<const Write> kinds) const {
+  for (std::size_t kind = 0; kind < kWriteKinds; ++kind) {
+    const bool is_wanted =
+        std::find(kinds.begin(), kinds.end(), static_cast<Write>(kind)) != kinds.end();
+    if (group_[kind].has_value() != is_wanted) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The entries, with the run that is assumed to be held.
+Call& Session::append(const Statement& statement) {
+  const Assumed run = assumed_.front();
+  assumed_.clear();
+  return take(Write::kAppendEntry).send(batch(), ns_, statement, [&](Call& call) {
+    call.integer(run.run).integer(run.owner).integer(run.epoch).boolean(run.is_paused);
+  });
+}
+
+// Puts the whole transaction into one statement; as many rows as are returned have to be written by
+// it. None: it needs more.
+std::optional<std::int64_t> Session::send_alone() {
+  constexpr std::array kEntries = {Write::kAppendEntry};
+  constexpr std::array kStart = {Write::kInsertRun, Write::kInsertInput};
+  const bool are_new = !assumed_new_.empty();
+  if (assumed_.size() == 1 && !are_new && assumed_alive_.empty() && writes_only(kEntries)) {
+    const auto rows = static_cast<std::int64_t>(group_of(Write::kAppendEntry)->rows());
+    append(kAppendAlone);
+    return rows;
+  }
+  if (assumed_.empty() && are_new && assumed_alive_.size() == 1 && writes_only(kStart) &&
+      group_of(Write::kInsertRun)->rows() == 1 && group_of(Write::kInsertInput)->rows() == 1) {
+    const TextArray& ids = take_new_ids();
+    const Bulk& input = take(Write::kInsertInput);
+    take(Write::kInsertRun).send(batch(), ns_, kStartAlone, [&](Call& call) {
+      call.integer(assumed_alive_.front()).array(ids);
+      input.bind_last(call);
+    });
+    assumed_alive_.clear();
+    return 1;
+  }
+  return std::nullopt;
+}
+
+void Session::collect() {
   if (collect_) {
     is_collecting_ = true;
     collect_();
     is_collecting_ = false;
   }
+}
+
+void Session::close_group() {
+  collect();
   send_assumptions();
   for (std::size_t kind = 0; kind < kWriteKinds; ++kind) {
-    std::optional<Bulk>& bulk = group_[kind];
-    if (!bulk.has_value()) {
+    if (kind == static_cast<std::size_t>(kRests.front()) && remove_rests()) {
+      kind = static_cast<std::size_t>(kRests.back());
       continue;
     }
-    sent_.push_back(*std::move(bulk));
-    bulk.reset();
-    Call& call = sent_.back().send(batch(), ns_);
+    if (!group_[kind].has_value()) {
+      continue;
+    }
+    Call& call = take(static_cast<Write>(kind)).send(batch(), ns_);
     if (kind == static_cast<std::size_t>(Write::kReleaseRun)) {
       released_.push_back(&call);
     }
   }
   last_of_run_.clear();
+}
+
+// False: not all are there, or of several runs.
+bool Session::remove_rests() {
+  const auto is_of_one = [&](Write kind) {
+    return group_of(kind).has_value() && group_of(kind)->rows() == 1;
+  };
+  if (!std::all_of(kRests.begin(), kRests.end(), is_of_one)) {
+    return false;
+  }
+  Call& call = batch().add(kRemoveRests).integer(ns_);
+  for (const Write kind : kRests) {
+    take(kind).bind_last(call);
+  }
+  return true;
 }
 
 Call& Session::query(const Statement& statement) {
@@ -335,6 +454,14 @@ Result<void> Session::send() {
 }
 
 Result<void> Session::commit(std::string_view channel, std::string_view sender) {
+  if (!is_begun_ && batch_ == nullptr && channel.empty() && connection_.options().prepare) {
+    collect();
+    if (const std::optional<std::int64_t> rows = send_alone()) {
+      last_of_run_.clear();
+      PAWL_TRY(send());
+      return finished_->last().rows().affected() == *rows ? Result<void>() : refute();
+    }
+  }
   close_group();
   if (!is_begun_ && batch_ == nullptr) {
     return {};
@@ -361,6 +488,12 @@ void Session::roll_back() {
   }
 }
 
-bool Session::is_refuted() const { return sqlstate_ == "22012" || sqlstate_ == "23505"; }
+// As the server does it.
+Result<void> Session::refute() {
+  sqlstate_ = kDivisionByZero;
+  return make_error(ErrorCode::kStoreBusy, "something was changed by others meanwhile");
+}
+
+bool Session::is_refuted() const { return sqlstate_ == kDivisionByZero || sqlstate_ == "23505"; }
 
 }  // namespace pawl::store::pg

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -122,7 +123,19 @@ class Session {
     std::int64_t epoch = 0;
     bool is_paused = false;
   };
+  void collect();
   void send_assumptions();
+  std::optional<std::int64_t> send_alone();
+  Call& append(const Statement& statement);
+  bool remove_rests();
+  Result<void> refute();
+  const std::optional<Bulk>& group_of(Write kind) const {
+    return group_[static_cast<std::size_t>(kind)];
+  }
+  std::optional<Write> first_write() const;
+  bool writes_only(std::span<const Write> kinds) const;
+  const Bulk& take(Write kind);  // From the group, to be sent.
+  const TextArray& take_new_ids();
 
   std::vector<Assumed> assumed_;
   std::vector<WorkerKey> assumed_alive_;
