@@ -20,15 +20,15 @@ class Walk {
 
   Result<std::int64_t> run() {
     if (options_.only.has_value()) {
-      PAWL_TRY(look({*options_.only - 1, *options_.only}, {*options_.only}));
+      PAWL_TRY(look(store::range_of(*options_.only), 1));
       return count_;
     }
-    RowPage page{-store::kNever, 0};
+    store::KeyRange page;
     while (true) {
       PAWL_TRY_ASSIGN(const std::vector<store::RunKey> runs, read_keys(page.after));
       const bool is_last = runs.size() < kPageRuns;
       page.upto = is_last ? store::kNever : runs.back();
-      PAWL_TRY_ASSIGN(const bool goes_on, look(page, runs));
+      PAWL_TRY_ASSIGN(const bool goes_on, look(page, runs.size()));
       if (is_last || !goes_on) {
         return count_;
       }
@@ -52,7 +52,7 @@ class Walk {
   }
 
   // False: enough.
-  Result<bool> look(const RowPage& page, const std::vector<store::RunKey>& runs) {
+  Result<bool> look(const store::KeyRange& page, std::size_t runs) {
     PAWL_TRY_ASSIGN(std::vector<Finding> findings,
                     check_rows(store_.catalog(), page,
                                {options_.now_ms, options_.has_all_runs, options_.has_real_logs}));
@@ -64,18 +64,17 @@ class Walk {
       }
       tell_.finding(finding);
     }
-    for (const store::RunKey run : runs) {
-      if (options_.reads_logs) {
-        PAWL_TRY_ASSIGN(findings, check_run(store_, run, {options_.has_real_logs}));
-        for (const Finding& finding : findings) {
-          tell_.finding(finding);
-        }
-      }
-      if (!tell_.progress(++count_)) {
-        return false;
-      }
+    if (!options_.reads_logs) {
+      count_ += static_cast<std::int64_t>(runs);
+      return tell_.progress(count_);
     }
-    return true;
+    return check_runs(store_.catalog(), page, {options_.has_real_logs},
+                      [&](const std::vector<Finding>& found) {
+                        for (const Finding& finding : found) {
+                          tell_.finding(finding);
+                        }
+                        return tell_.progress(++count_);
+                      });
   }
 
   store::Store& store_;

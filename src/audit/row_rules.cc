@@ -202,7 +202,7 @@ std::int64_t as_integer(const std::string& text) {
 
 }  // namespace
 
-Result<std::vector<Finding>> check_rows(store::Catalog& catalog, const RowPage& page,
+Result<std::vector<Finding>> check_rows(store::Catalog& catalog, const store::KeyRange& page,
                                         const RowRuleOptions& options) {
   std::vector<Finding> findings;
   for (Rule& rule : rules(options)) {

@@ -11,12 +11,6 @@
 
 namespace pawl::audit {
 
-// Rows of runs with keys behind `after`, up to `upto`.
-struct RowPage {
-  store::RunKey after = 0;
-  store::RunKey upto = store::kNever;
-};
-
 struct RowRuleOptions {
   std::int64_t now_ms = 0;  // Not before anything that was written.
   // None was deleted, or put as it was elsewhere: numbers have no gaps.
@@ -25,8 +19,8 @@ struct RowRuleOptions {
   bool has_real_logs = true;
 };
 
-// Of the namespace of the catalog. Names of runs are not filled in.
-Result<std::vector<Finding>> check_rows(store::Catalog& catalog, const RowPage& page,
+// Of rows of runs in this range, of the namespace of the catalog. Names of runs are not filled in.
+Result<std::vector<Finding>> check_rows(store::Catalog& catalog, const store::KeyRange& page,
                                         const RowRuleOptions& options);
 
 }  // namespace pawl::audit

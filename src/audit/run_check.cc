@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,7 +11,7 @@
 #include <utility>
 
 #include "replay/log.h"
-#include "store/run_image.h"
+#include "store/run_visitor.h"
 
 namespace pawl::audit {
 
@@ -22,7 +23,6 @@ using replay::EntryKind;
 using replay::EntryRole;
 using store::RunStatus;
 
-constexpr int kReadsMax = 20;
 constexpr std::size_t kShownBytes = 100;
 constexpr std::string_view kRestore =
     "restore a copy of the database from before, or terminate the run and start it anew";
@@ -35,55 +35,68 @@ bool is_promise_answer(EntryKind kind) {
   return kind == EntryKind::kPromiseResolved || kind == EntryKind::kPromiseRejected;
 }
 
-// One look at a run, which may change meanwhile.
+// One run, as it is visited.
 class Look {
  public:
-  Look(store::Store& store, store::RunKey run, const RunCheckOptions& options)
-      : store_(store), run_(run), options_(options) {}
+  Look(store::VisitedRun run, const RunCheckOptions& options)
+      : run_(std::move(run)), image_(run_.image), options_(options) {}
 
-  // kNotFound: it is gone.
-  Result<void> take() {
-    PAWL_TRY_ASSIGN(image_, store_.catalog().read_image(run_));
-    PAWL_TRY(read_log());
-    PAWL_TRY(read_forgotten());
-    if (is_loaded_ && options_.has_real_log) {
+  void take(const Entry& entry) {
+    ++count_;
+    if (!is_damaged_) {
+      is_damaged_ = !take_entry(entry);
+    }
+    last_seq_ = entry.seq;
+  }
+
+  void take_forgotten(const Entry& entry) {
+    end_log();
+    ++count_;
+    if (replay::find_traits(entry.kind) == nullptr) {
+      add("unknown_kind", entry.seq,
+          "what a loop has moved away has the kind " +
+              std::to_string(static_cast<int>(entry.kind)) + ", which there is not");
+    } else if (entry.kind == EntryKind::kTaskScheduled ||
+               entry.kind == EntryKind::kPromiseCreated) {
+      forgotten_ids_.insert(std::string(entry.id));
+    }
+    if (entry.seq > last_seq_ && options_.has_real_log) {
+      add("forgotten_too_early", entry.seq,
+          "a loop has moved away an entry that lies behind its last checkpoint");
+    }
+  }
+
+  void take_damage(const Error& error, bool is_in_log) {
+    if (is_in_log) {
+      is_damaged_ = true;
+      add("unreadable_log", {}, "its log cannot be read: " + error.message);
+    } else {
+      end_log();
+      add("unreadable_log", {}, "what loops have moved away cannot be read: " + error.message);
+    }
+  }
+
+  std::vector<Finding> finish() {
+    end_log();
+    if (!is_damaged_ && options_.has_real_log) {
       check_tasks();
       check_promises();
-      PAWL_TRY(check_waits());
+      check_waits();
     }
     check_inbox();
-    return {};
+    return take_findings();
   }
 
-  // Whether nothing has happened to the run since.
-  Result<bool> is_of_one_moment() {
-    PAWL_TRY_ASSIGN(const store::RunImage now, store_.catalog().read_image(run_));
-    std::uint64_t last_seq = 0;
-    const Result<void> read = store_.read_last(run_, [&](const Entry& entry) -> Result<void> {
-      last_seq = entry.seq;
-      return {};
-    });
-    if (!read && read.error().code != ErrorCode::kStoreCorrupt) {
-      return read.error();
-    }
-    const store::RunRow& a = image_.row;
-    const store::RunRow& b = now.row;
-    return (!read || !is_read_ || last_seq == last_seq_) && a.epoch == b.epoch &&
-           a.status == b.status && a.owner == b.owner && a.wake_ms == b.wake_ms &&
-           a.changed_ms == b.changed_ms && image_.inbox.size() == now.inbox.size() &&
-           image_.tasks.size() == now.tasks.size() && image_.promises.size() == now.promises.size();
-  }
-
+ private:
   std::vector<Finding> take_findings() {
     for (Finding& finding : findings_) {
-      finding.run = run_;
+      finding.run = image_.row.key;
       finding.id = image_.row.id;
       finding.number = image_.row.number;
     }
     return std::move(findings_);
   }
 
- private:
   void add(std::string rule, std::optional<std::uint64_t> seq, std::string what,
            std::string_view advice = kRestore) {
     Finding& finding = findings_.emplace_back();
@@ -95,34 +108,18 @@ class Look {
 
   // --- The log ---
 
-  Result<void> read_log() {
-    bool is_damaged = false;
-    const Result<void> read = store_.read_log(run_, 0, [&](const Entry& entry) -> Result<void> {
-      ++count_;
-      if (!is_damaged) {
-        is_damaged = !take_entry(entry);
-      }
-      last_seq_ = entry.seq;
-      return {};
-    });
-    if (!read && read.error().code != ErrorCode::kStoreCorrupt) {
-      return read.error();
+  void end_log() {
+    if (std::exchange(is_log_over_, true) || is_damaged_) {
+      return;
     }
-    if (!read) {
-      add("unreadable_log", {}, "its log cannot be read: " + read.error().message);
-    }
-    is_read_ = read.has_value();
-    is_loaded_ = is_read_ && !is_damaged;
-    if (is_loaded_ && options_.has_real_log) {
+    if (options_.has_real_log) {
       if (const Result<void> loaded = log_.finish_loading(); !loaded) {
         add("damaged_log", {}, "its log cannot be replayed: " + loaded.error().message);
-        is_loaded_ = false;
+        is_damaged_ = true;
       }
-    }
-    if (is_loaded_ && !options_.has_real_log && has_gap_) {
+    } else if (has_gap_) {
       add("gap", {}, "its log has a gap");
     }
-    return {};
   }
 
   // False: nothing behind it is looked at.
@@ -146,33 +143,6 @@ class Look {
       return false;
     }
     return true;
-  }
-
-  Result<void> read_forgotten() {
-    const Result<void> read = store_.read_forgotten(run_, [&](const Entry& entry) -> Result<void> {
-      ++count_;
-      if (replay::find_traits(entry.kind) == nullptr) {
-        add("unknown_kind", entry.seq,
-            "what a loop has moved away has the kind " +
-                std::to_string(static_cast<int>(entry.kind)) + ", which there is not");
-      } else if (entry.kind == EntryKind::kTaskScheduled ||
-                 entry.kind == EntryKind::kPromiseCreated) {
-        forgotten_ids_.insert(std::string(entry.id));
-      }
-      if (entry.seq > last_seq_ && options_.has_real_log) {
-        add("forgotten_too_early", entry.seq,
-            "a loop has moved away an entry that lies behind its last checkpoint");
-      }
-      return {};
-    });
-    if (!read && read.error().code != ErrorCode::kStoreCorrupt) {
-      return read.error();
-    }
-    if (!read) {
-      add("unreadable_log", {},
-          "what loops have moved away cannot be read: " + read.error().message);
-    }
-    return {};
   }
 
   // Nothing was dropped for good, so that every command is known.
@@ -264,9 +234,9 @@ class Look {
 
   // --- What it waits for has to come from somewhere ---
 
-  Result<void> check_waits() {
+  void check_waits() {
     if (image_.row.status != RunStatus::kWaiting) {
-      return {};
+      return;
     }
     std::set<std::string> sources;  // Ids of commands that something will complete.
     for (const store::TaskRow& task : image_.tasks) {
@@ -280,10 +250,7 @@ class Look {
         sources.insert(promise.name);
       }
     }
-    PAWL_TRY_ASSIGN(const std::vector<store::RunRow> children, store_.read_children(run_));
-    for (const store::RunRow& child : children) {
-      sources.insert(child.parent.command);
-    }
+    sources.insert(run_.children.begin(), run_.children.end());
     std::set<replay::RecordId> cancelled;
     for (replay::RecordId id = 0; id < log_.size(); ++id) {
       if (replay::is_cancel_request(log_[id].kind)) {
@@ -304,7 +271,6 @@ class Look {
             "before, or fork the run at the entry before");
       }
     }
-    return {};
   }
 
   static const char* lost(EntryKind kind) {
@@ -322,13 +288,12 @@ class Look {
     }
   }
 
-  store::Store& store_;
-  const store::RunKey run_;
+  const store::VisitedRun run_;
+  const store::RunImage& image_;  // Its.
   const RunCheckOptions options_;
-  store::RunImage image_;
   replay::Log log_;
-  bool is_read_ = false;    // All of the log could be read,
-  bool is_loaded_ = false;  // and be loaded.
+  bool is_damaged_ = false;  // The log cannot be read or loaded.
+  bool is_log_over_ = false;
   bool has_gap_ = false;
   std::uint64_t last_seq_ = 0;
   std::uint64_t count_ = 0;  // Entries of the log, and moved away.
@@ -336,33 +301,65 @@ class Look {
   std::vector<Finding> findings_;
 };
 
+class Check : public store::RunVisitor {
+ public:
+  Check(const RunCheckOptions& options,
+        const std::function<bool(const std::vector<Finding>&)>& tell)
+      : options_(options), tell_(tell) {}
+
+  Result<void> begin_run(store::VisitedRun run) override {
+    look_ = std::make_unique<Look>(std::move(run), options_);
+    return {};
+  }
+  Result<void> visit_entry(const Entry& entry) override {
+    look_->take(entry);
+    return {};
+  }
+  Result<void> visit_forgotten(const Entry& entry, const store::MovedFrom&) override {
+    look_->take_forgotten(entry);
+    return {};
+  }
+  Result<void> visit_damage(const Error& error, bool is_in_log) override {
+    look_->take_damage(error, is_in_log);
+    return {};
+  }
+  Result<void> end_run() override {
+    goes_on_ = tell_(look_->finish());
+    // Only ends the visit.
+    return goes_on_ ? Result<void>() : make_error(ErrorCode::kLimitExceeded, "");
+  }
+
+  bool goes_on() const { return goes_on_; }
+
+ private:
+  const RunCheckOptions& options_;
+  const std::function<bool(const std::vector<Finding>&)>& tell_;
+  std::unique_ptr<Look> look_;
+  bool goes_on_ = true;
+};
+
 }  // namespace
 
-Result<std::vector<Finding>> check_run(store::Store& store, store::RunKey run,
-                                       const RunCheckOptions& options) {
-  for (int reads = 0; reads < kReadsMax; ++reads) {
-    Look look(store, run, options);
-    const Result<void> taken = look.take();
-    if (!taken && taken.error().code == ErrorCode::kNotFound) {
-      return std::vector<Finding>();
-    }
-    PAWL_TRY(taken);
-    std::vector<Finding> findings = look.take_findings();
-    if (findings.empty()) {
-      return findings;
-    }
-    const Result<bool> is_still = look.is_of_one_moment();
-    if (!is_still && is_still.error().code == ErrorCode::kNotFound) {
-      return std::vector<Finding>();
-    }
-    if (!is_still) {
-      return is_still.error();
-    }
-    if (*is_still) {
-      return findings;
-    }
+Result<bool> check_runs(store::Catalog& catalog, const store::KeyRange& range,
+                        const RunCheckOptions& options,
+                        const std::function<bool(const std::vector<Finding>&)>& tell) {
+  Check check(options, tell);
+  const Result<void> visited = catalog.visit_all_runs(range, check);
+  if (!visited && check.goes_on()) {
+    return visited.error();
   }
-  return std::vector<Finding>();
+  return check.goes_on();
+}
+
+Result<std::vector<Finding>> check_run(store::Catalog& catalog, store::RunKey run,
+                                       const RunCheckOptions& options) {
+  std::vector<Finding> found;
+  PAWL_TRY(
+      check_runs(catalog, store::range_of(run), options, [&](const std::vector<Finding>& findings) {
+        found = findings;
+        return true;
+      }));
+  return found;
 }
 
 }  // namespace pawl::audit

@@ -2,11 +2,12 @@
 // children fit it. Reads only.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "audit/finding.h"
 #include "base/result.h"
-#include "store/store.h"
+#include "store/catalog.h"
 
 namespace pawl::audit {
 
@@ -16,9 +17,15 @@ struct RunCheckOptions {
   bool has_real_log = true;
 };
 
-// All that is found was so at one moment, also of a run that goes on meanwhile: of one that does
-// not keep still for long enough nothing is said. A run that is not there has no findings.
-Result<std::vector<Finding>> check_run(store::Store& store, store::RunKey run,
+// All that is found of a run was so at one moment, also of one that goes on meanwhile. `tell` is
+// called after each run, in order of key, and must not call the store. False: enough, which is what
+// this returns then.
+Result<bool> check_runs(store::Catalog& catalog, const store::KeyRange& range,
+                        const RunCheckOptions& options,
+                        const std::function<bool(const std::vector<Finding>&)>& tell);
+
+// A run that is not there has no findings.
+Result<std::vector<Finding>> check_run(store::Catalog& catalog, store::RunKey run,
                                        const RunCheckOptions& options = {});
 
 }  // namespace pawl::audit

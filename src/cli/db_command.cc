@@ -107,22 +107,10 @@ Result<void> check_medium(store::Store& store, Findings& findings) {
 // Those of the database, unless the URL names one, or a run is named.
 Result<std::vector<std::string>> namespaces(Console& console, store::Store& store,
                                             const Arguments& arguments) {
-  PAWL_TRY_ASSIGN(
-      const store::Database::Rows own,
-      store.catalog().query("SELECT name FROM {schema}pawl_namespace WHERE key = {ns}"));
+  PAWL_TRY_ASSIGN(std::vector<std::string> names, store.catalog().list_namespaces());
   const bool is_named = store_url(console.shared()).find("namespace=") != std::string::npos;
-  std::vector<std::string> names;
-  for (const std::vector<std::string>& row : own) {
-    names.push_back(row[0]);
-  }
-  if (is_named || !arguments.run.id.empty()) {
-    return names;
-  }
-  PAWL_TRY_ASSIGN(const store::Database::Rows others,
-                  store.catalog().query(
-                      "SELECT name FROM {schema}pawl_namespace WHERE key <> {ns} ORDER BY name"));
-  for (const std::vector<std::string>& row : others) {
-    names.push_back(row[0]);
+  if ((is_named || !arguments.run.id.empty()) && names.size() > 1) {
+    names.resize(1);
   }
   return names;
 }

@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,12 +18,11 @@ namespace {
 using replay::Entry;
 using store::RunKey;
 
-constexpr int kPageRuns = 500;
+constexpr std::size_t kPageRuns = 500;
 // Of one transaction. A log that is larger is copied by several.
 constexpr std::size_t kBatchRuns = 250;
 constexpr std::size_t kBatchBytes = std::size_t{4} << 20U;
 constexpr std::size_t kEntryBytes = 200;  // Besides its texts, about.
-constexpr std::size_t kParentsKept = 1000;
 
 std::int64_t as_integer(const std::string& text) {
   std::int64_t value = 0;
@@ -42,224 +41,208 @@ std::size_t bytes_of(const Entry& entry) {
   return bytes;
 }
 
-// As much of a log as goes into one transaction.
-struct Part {
-  std::vector<Entry> entries;
-  std::vector<store::MovedAway> moved_away;
-  std::unique_ptr<portable::EntryKeeper> keeper = std::make_unique<portable::EntryKeeper>();
-  std::size_t bytes = 0;
-  bool is_last = false;
-};
+std::size_t bytes_of(const store::RunImage& image) {
+  std::size_t bytes = kEntryBytes + image.input.size() + image.reason.size();
+  for (const store::StoredArrival& arrival : image.inbox) {
+    bytes += kEntryBytes + arrival.payload.size() + arrival.extra.size();
+  }
+  for (const store::TaskRow& task : image.tasks) {
+    bytes += kEntryBytes + task.input.size() + task.details.size() + task.last_error.size();
+  }
+  for (const store::CompensationRow& compensation : image.compensations) {
+    bytes += kEntryBytes + compensation.input.size() + compensation.outcome.size();
+  }
+  return bytes;
+}
 
-// A log in parts: first what is in it, then what loops have moved away.
-class LogParts {
+// Some of the log of a run, with what loops have moved away from it.
+class Part {
  public:
-  LogParts(store::Store& store, RunKey run, bool has_moved_away)
-      : store_(store), run_(run), has_moved_away_(has_moved_away) {}
-
-  // What lies before these seqs is there.
-  void skip(std::uint64_t next_seq, std::uint64_t next_moved_seq) {
-    next_seq_ = next_seq;
-    next_moved_seq_ = next_moved_seq;
+  void add(const Entry& entry) {
+    entries_.push_back(keeper_->keep(entry));
+    bytes_ += bytes_of(entry);
+  }
+  void add_moved(const Entry& entry, const store::MovedFrom& from) {
+    add(entry);
+    moved_[{std::string(from.loop), from.iteration}].push_back(entry.seq);
   }
 
-  Result<Part> next() {
-    Part part;
-    if (!is_log_read_) {
-      PAWL_TRY_ASSIGN(is_log_read_, read(part, next_seq_, [&](const auto& visit) {
-                        return store_.read_log(run_, next_seq_, visit);
-                      }));
+  std::size_t bytes() const { return bytes_; }
+  std::size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+
+  // What the entries point into, which is empty afterwards.
+  std::unique_ptr<portable::EntryKeeper> take(std::vector<Entry>& entries,
+                                              std::vector<store::MovedAway>& moved_away) {
+    entries = std::exchange(entries_, {});
+    for (auto& [place, seqs] : std::exchange(moved_, {})) {
+      moved_away.push_back({place.first, place.second, std::move(seqs)});
     }
-    if (!is_log_read_) {
-      return part;
-    }
-    part.is_last = true;
-    if (has_moved_away_) {
-      PAWL_TRY(read_places());
-      const std::size_t before = part.entries.size();
-      PAWL_TRY_ASSIGN(part.is_last, read(part, next_moved_seq_, [&](const auto& visit) {
-                        return store_.read_forgotten(run_, visit);
-                      }));
-      add_places(part, before);
-    }
-    return part;
+    bytes_ = 0;
+    return std::exchange(keeper_, std::make_unique<portable::EntryKeeper>());
   }
 
  private:
-  using Visit = std::function<Result<void>(const Entry&)>;
-
-  // Whether that was all.
-  template <class Read>
-  Result<bool> read(Part& part, std::uint64_t& next_seq, const Read& read_from) {
-    bool is_full = false;
-    const Result<void> done = read_from(Visit([&](const Entry& entry) -> Result<void> {
-      if (entry.seq < next_seq) {
-        return {};
-      }
-      if (part.bytes > kBatchBytes) {
-        is_full = true;  // Only ends the read.
-        return make_error(ErrorCode::kLimitExceeded, "");
-      }
-      part.bytes += bytes_of(entry);
-      part.entries.push_back(part.keeper->keep(entry));
-      next_seq = entry.seq + 1;
-      return {};
-    }));
-    if (!done && !is_full) {
-      return done.error();
-    }
-    return !is_full;
-  }
-
-  Result<void> read_places() {
-    if (has_places_) {
-      return {};
-    }
-    has_places_ = true;
-    PAWL_TRY_ASSIGN(const store::Database::Rows rows,
-                    store_.catalog().query("SELECT f.seq, f.iteration, f.loop FROM "
-                                           "{schema}pawl_forgotten AS f WHERE f.ns = {ns} AND "
-                                           "f.run = " +
-                                           std::to_string(run_)));
-    for (const std::vector<std::string>& row : rows) {
-      places_[static_cast<std::uint64_t>(as_integer(row[0]))] = {row[2], as_integer(row[1])};
-    }
-    return {};
-  }
-
-  void add_places(Part& part, std::size_t first) const {
-    std::map<std::pair<std::string, std::int64_t>, std::vector<std::uint64_t>> groups;
-    for (std::size_t i = first; i < part.entries.size(); ++i) {
-      const std::uint64_t seq = part.entries[i].seq;
-      groups[places_.at(seq)].push_back(seq);
-    }
-    for (auto& [place, seqs] : groups) {
-      part.moved_away.push_back({place.first, place.second, std::move(seqs)});
-    }
-  }
-
-  store::Store& store_;
-  const RunKey run_;
-  const bool has_moved_away_;
-  bool is_log_read_ = false;
-  bool has_places_ = false;
-  std::uint64_t next_seq_ = 0;
-  std::uint64_t next_moved_seq_ = 0;
-  std::map<std::uint64_t, std::pair<std::string, std::int64_t>> places_;  // Loop and iteration.
+  std::vector<Entry> entries_;
+  std::map<std::pair<std::string, std::int64_t>, std::vector<std::uint64_t>> moved_;
+  std::unique_ptr<portable::EntryKeeper> keeper_ = std::make_unique<portable::EntryKeeper>();
+  std::size_t bytes_ = 0;
 };
 
-class Copy {
+// Takes the runs of the source as they are visited.
+class Copy : public store::RunVisitor {
  public:
   Copy(store::MovableStore& from, store::MovableStore& to, std::string_view seal,
        const std::function<void(const Copied&)>& tell)
       : from_(from), to_(to), seal_(seal), tell_(tell) {}
 
   Result<Copied> run() {
-    RunKey after = -store::kNever;
-    while (true) {
-      PAWL_TRY_ASSIGN(const std::vector<Head> heads, read_heads(after));
-      for (const Head& head : heads) {
-        PAWL_TRY(copy(head));
-        ++copied_.runs;
-        tell_(copied_);
-      }
-      if (heads.size() < kPageRuns) {
-        break;
-      }
-      after = heads.back().key;
-    }
+    store::KeyRange missing;
+    PAWL_TRY_ASSIGN(missing.after, complete_last());
+    PAWL_TRY(from_.catalog().visit_all_runs(missing, *this));
     PAWL_TRY(flush());
     PAWL_TRY(link_children());
     return copied_;
   }
 
- private:
-  struct Head {
-    RunKey key = 0;
-    bool has_moved_away = false;
-  };
-
-  Result<std::vector<Head>> read_heads(RunKey after) {
-    PAWL_TRY_ASSIGN(
-        const store::Database::Rows rows,
-        from_.catalog().query(
-            "SELECT r.key, CASE WHEN EXISTS (SELECT 1 FROM {schema}pawl_forgotten AS f WHERE "
-            "f.ns = r.ns AND f.run = r.key) THEN 1 ELSE 0 END FROM {schema}pawl_run AS r WHERE "
-            "{by_key}r.ns = {ns} AND r.key > " +
-            std::to_string(after) + " ORDER BY r.key LIMIT " + std::to_string(kPageRuns)));
-    std::vector<Head> heads;
-    for (const std::vector<std::string>& row : rows) {
-      heads.push_back({as_integer(row[0]), row[1] == "1"});
+  Result<void> begin_run(store::VisitedRun run) override {
+    if (there_ != 0) {
+      return {};
     }
-    return heads;
-  }
-
-  Result<void> copy(const Head& head) {
-    PAWL_TRY_ASSIGN(store::RunImage image, from_.catalog().read_image(head.key));
-    LogParts log(from_, head.key, head.has_moved_away);
-    if (may_be_there_) {
-      PAWL_TRY_ASSIGN(const std::optional<store::RunRow> there,
-                      to_.find_run(image.row.id, image.row.number));
-      if (there.has_value()) {
-        ++copied_.found;
-        return complete(image.row, *there, log);
-      }
-      may_be_there_ = false;  // They are copied in this order.
+    store::CarryRun& carried = batch_.emplace_back();
+    carried.image = std::move(run.image);
+    if (carried.image.row.status == store::RunStatus::kRecurred) {
+      carried.image.dedupe.clear();  // They go with the run that this one recurred to.
     }
-    store::CarryRun& run = batch_.emplace_back();
-    run.image = std::move(image);
-    if (run.image.row.status == store::RunStatus::kRecurred) {
-      run.image.dedupe.clear();  // They go with the run that this one recurred to.
-    }
-    PAWL_TRY_ASSIGN(Part part, log.next());
-    const bool is_all = part.is_last;
-    bytes_ += part.bytes + run.image.input.size() + kEntryBytes;
-    copied_.entries += static_cast<std::int64_t>(part.entries.size());
-    run.entries = std::move(part.entries);
-    run.moved_away = std::move(part.moved_away);
-    keepers_.push_back(std::move(part.keeper));
-    if (!is_all) {
-      PAWL_TRY_ASSIGN(const RunKey key, flush());
-      return append_rest(key, log);
-    }
-    if (bytes_ >= kBatchBytes || batch_.size() >= kBatchRuns) {
-      PAWL_TRY(flush());
-    }
+    bytes_ += bytes_of(carried.image);
     return {};
   }
 
-  // A run of which some parts of the log may be missing.
-  Result<void> complete(const store::RunRow& run, const store::RunRow& there, LogParts& log) {
-    if (there.uuid != run.uuid) {
-      return make_error(ErrorCode::kInvalidState, "the target has another run '" + run.id +
-                                                      "' with the number " +
-                                                      std::to_string(run.number));
-    }
-    std::uint64_t last = 0;
-    PAWL_TRY(to_.read_last(there.key, [&](const Entry& entry) -> Result<void> {
-      last = entry.seq;
+  Result<void> visit_entry(const Entry& entry) override {
+    if (entry.seq < next_seq_) {
       return {};
-    }));
-    PAWL_TRY_ASSIGN(
-        const store::Database::Rows moved,
-        to_.catalog().query("SELECT coalesce(max(f.seq), 0) FROM {schema}pawl_forgotten AS f "
-                            "WHERE f.ns = {ns} AND f.run = " +
-                            std::to_string(there.key)));
-    log.skip(last + 1, static_cast<std::uint64_t>(as_integer(moved[0][0])) + 1);
-    return append_rest(there.key, log);
+    }
+    PAWL_TRY(make_room());
+    part_.add(entry);
+    return {};
   }
 
-  Result<void> append_rest(RunKey key, LogParts& log) {
-    while (true) {
-      PAWL_TRY_ASSIGN(Part part, log.next());
-      if (!part.entries.empty()) {
-        copied_.entries += static_cast<std::int64_t>(part.entries.size());
-        PAWL_TRY(to_.append(seal_, {key, std::move(part.entries), std::move(part.moved_away)}));
-      }
-      if (part.is_last) {
-        return {};
+  Result<void> visit_forgotten(const Entry& entry, const store::MovedFrom& from) override {
+    if (entry.seq < next_moved_seq_) {
+      return {};
+    }
+    PAWL_TRY(make_room());
+    part_.add_moved(entry, from);
+    return {};
+  }
+
+  Result<void> end_run() override {
+    if (there_ != 0) {
+      PAWL_TRY(append());
+    } else {
+      put_into_batch();
+      if (bytes_ >= kBatchBytes || batch_.size() >= kBatchRuns) {
+        PAWL_TRY(flush());
       }
     }
+    there_ = 0;
+    next_seq_ = 0;
+    next_moved_seq_ = 0;
+    ++copied_.runs;
+    tell_(copied_);
+    return {};
+  }
+
+ private:
+  // Runs are copied in order of key, so that all but the last one that is there are complete. The
+  // key of that one in the source.
+  Result<RunKey> complete_last() {
+    PAWL_TRY_ASSIGN(const Numbers there,
+                    read_numbers(to_,
+                                 "SELECT coalesce(max(r.key), 0), count(*) FROM "
+                                 "{schema}pawl_run AS r WHERE r.ns = {ns}"));
+    if (there[1] == 0) {
+      return store::KeyRange().after;
+    }
+    PAWL_TRY_ASSIGN(const std::optional<store::RunRow> last, to_.find_run(there[0]));
+    PAWL_TRY_ASSIGN(const std::optional<store::RunRow> original,
+                    last ? from_.find_run(last->id, last->number) : std::optional<store::RunRow>());
+    if (!original.has_value() || original->uuid != last->uuid) {
+      return make_error(ErrorCode::kInvalidState,
+                        "the target has a run" + (last ? " '" + last->id + "'" : std::string()) +
+                            " that the source does not have");
+    }
+    PAWL_TRY_ASSIGN(const Numbers copied,
+                    read_numbers(from_,
+                                 "SELECT count(*) FROM {schema}pawl_run AS r WHERE r.ns = "
+                                 "{ns} AND r.key <= " +
+                                     std::to_string(original->key)));
+    if (copied[0] != there[1]) {
+      return make_error(ErrorCode::kInvalidState,
+                        "the target has " + std::to_string(there[1]) + " runs up to '" + last->id +
+                            "', and the source has " + std::to_string(copied[0]));
+    }
+    copied_.found = copied[0];
+    copied_.runs = copied_.found - 1;
+    return complete(original->key, last->key);
+  }
+
+  // A run of which some parts of the log may be missing.
+  Result<RunKey> complete(RunKey run, RunKey there) {
+    PAWL_TRY(to_.read_last(there, [&](const Entry& entry) -> Result<void> {
+      next_seq_ = entry.seq + 1;
+      return {};
+    }));
+    PAWL_TRY_ASSIGN(const Numbers moved,
+                    read_numbers(to_,
+                                 "SELECT coalesce(max(f.seq), 0) FROM {schema}pawl_forgotten "
+                                 "AS f WHERE f.ns = {ns} AND f.run = " +
+                                     std::to_string(there)));
+    next_moved_seq_ = static_cast<std::uint64_t>(moved[0]) + 1;
+    there_ = there;
+    PAWL_TRY(from_.catalog().visit_all_runs(store::range_of(run), *this));
+    return run;
+  }
+
+  // The numbers of the one row that is asked for.
+  using Numbers = std::vector<std::int64_t>;
+  static Result<Numbers> read_numbers(store::Store& store, std::string sql) {
+    PAWL_TRY_ASSIGN(const store::Database::Rows rows, store.catalog().query(std::move(sql)));
+    Numbers numbers;
+    for (const std::string& value : rows.at(0)) {
+      numbers.push_back(as_integer(value));
+    }
+    return numbers;
+  }
+
+  // A log that is too large for one transaction goes in parts.
+  Result<void> make_room() {
+    if (part_.bytes() <= kBatchBytes) {
+      return {};
+    }
+    if (there_ != 0) {
+      return append();
+    }
+    put_into_batch();
+    PAWL_TRY_ASSIGN(there_, flush());
+    return {};
+  }
+
+  void put_into_batch() {
+    bytes_ += part_.bytes();
+    copied_.entries += static_cast<std::int64_t>(part_.size());
+    keepers_.push_back(part_.take(batch_.back().entries, batch_.back().moved_away));
+  }
+
+  Result<void> append() {
+    if (part_.empty()) {
+      return {};
+    }
+    copied_.entries += static_cast<std::int64_t>(part_.size());
+    store::CarryLog log;
+    log.run = there_;
+    const auto keeper = part_.take(log.entries, log.moved_away);
+    return to_.append(seal_, log);
   }
 
   // The key of the last one there.
@@ -277,7 +260,7 @@ class Copy {
 
   // When all runs are there: a parent may have a greater key than its child.
   Result<void> link_children() {
-    RunKey after = -store::kNever;
+    RunKey after = store::KeyRange().after;
     while (true) {
       PAWL_TRY_ASSIGN(const store::Database::Rows rows,
                       from_.catalog().query("SELECT r.key FROM {schema}pawl_run AS r WHERE "
@@ -285,55 +268,60 @@ class Copy {
                                             "AND r.key > " +
                                             std::to_string(after) + " ORDER BY r.key LIMIT " +
                                             std::to_string(kPageRuns)));
-      std::vector<store::CarryParent> links;
+      std::vector<RunKey> children;
       for (const std::vector<std::string>& row : rows) {
-        after = as_integer(row[0]);
-        PAWL_TRY_ASSIGN(const std::optional<store::RunRow> child, from_.find_run(after));
-        PAWL_TRY_ASSIGN(const RunKey parent, child ? key_of(child->parent.run) : Result<RunKey>(0));
-        if (parent == 0) {
-          continue;  // It was deleted.
-        }
-        PAWL_TRY_ASSIGN(const std::optional<store::RunRow> there,
-                        to_.find_run(child->id, child->number));
-        if (there.has_value() && there->parent.run != parent) {
-          links.push_back({there->key, child->parent});
-          links.back().parent.run = parent;
-        }
+        children.push_back(as_integer(row[0]));
       }
-      if (!links.empty()) {
-        PAWL_TRY(to_.link(seal_, links));
-      }
+      PAWL_TRY(link(children));
       if (rows.size() < kPageRuns) {
         return {};
       }
+      after = children.back();
     }
   }
 
-  // In the target, of a run of the source; 0: there is none.
-  Result<RunKey> key_of(RunKey parent) {
-    if (const auto found = parents_.find(parent); found != parents_.end()) {
-      return found->second;
+  Result<void> link(std::span<const RunKey> keys) {
+    PAWL_TRY_ASSIGN(const Found children, from_.catalog().find_runs(keys));
+    std::vector<RunKey> parent_keys;
+    for (const std::optional<store::RunRow>& child : children) {
+      parent_keys.push_back(child ? child->parent.run : 0);
     }
-    PAWL_TRY_ASSIGN(const std::optional<store::RunRow> row, from_.find_run(parent));
-    std::optional<store::RunRow> there;
-    if (row.has_value()) {
-      PAWL_TRY_ASSIGN(there, to_.find_run(row->id, row->number));
+    PAWL_TRY_ASSIGN(const Found parents, from_.catalog().find_runs(parent_keys));
+    PAWL_TRY_ASSIGN(const Found children_there, find_there(children));
+    PAWL_TRY_ASSIGN(const Found parents_there, find_there(parents));
+    std::vector<store::CarryParent> links;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (!parents_there[i].has_value() || !children_there[i].has_value() ||
+          children_there[i]->parent.run == parents_there[i]->key) {
+        continue;  // It was deleted, or is known.
+      }
+      links.push_back({children_there[i]->key, children[i]->parent});
+      links.back().parent.run = parents_there[i]->key;
     }
-    if (parents_.size() >= kParentsKept) {
-      parents_.clear();
+    return links.empty() ? Result<void>() : to_.link(seal_, links);
+  }
+
+  using Found = store::Catalog::FoundRuns;
+  // In the target, of runs of the source; none where there is none.
+  Result<Found> find_there(const Found& runs) {
+    std::vector<store::RunName> names;
+    for (const std::optional<store::RunRow>& run : runs) {
+      names.push_back(run ? store::RunName{run->id, run->number} : store::RunName());
     }
-    return parents_.emplace(parent, there ? there->key : 0).first->second;
+    return to_.catalog().find_runs(names);
   }
 
   store::MovableStore& from_;
   store::MovableStore& to_;
   const std::string_view seal_;
   const std::function<void(const Copied&)>& tell_;
-  bool may_be_there_ = true;
-  std::vector<store::CarryRun> batch_;
+  std::vector<store::CarryRun> batch_;  // The last one may be the one that is visited.
   std::vector<std::unique_ptr<portable::EntryKeeper>> keepers_;
-  std::size_t bytes_ = 0;
-  std::unordered_map<RunKey, RunKey> parents_;
+  std::size_t bytes_ = 0;       // Of the batch.
+  Part part_;                   // Of the run that is visited.
+  RunKey there_ = 0;            // Its key in the target, if it is there; then
+  std::uint64_t next_seq_ = 0;  // so is what lies before these.
+  std::uint64_t next_moved_seq_ = 0;
   Copied copied_;
 };
 

@@ -125,8 +125,10 @@ class Comparison {
     if (parent != parent_there) {
       return std::optional(name + ", has another parent in the target");
     }
-    PAWL_TRY_ASSIGN(const std::vector<audit::Finding> before, audit::check_run(from_, run));
-    PAWL_TRY_ASSIGN(const std::vector<audit::Finding> after, audit::check_run(to_, there->key));
+    PAWL_TRY_ASSIGN(const std::vector<audit::Finding> before,
+                    audit::check_run(from_.catalog(), run));
+    PAWL_TRY_ASSIGN(const std::vector<audit::Finding> after,
+                    audit::check_run(to_.catalog(), there->key));
     if (after.size() > before.size()) {
       return std::optional(name + ", is damaged in the target: " + after[0].what);
     }

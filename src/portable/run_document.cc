@@ -19,8 +19,6 @@ using replay::EntryKind;
 using replay::EntryRole;
 using store::RunStatus;
 
-constexpr int kReadsMax = 20;
-
 Error corrupt(const std::string& what) { return make_error(ErrorCode::kCorruptLog, what); }
 
 std::string describe(const Entry& entry) {
@@ -135,6 +133,34 @@ Result<void> check_inbox(const RunDocument& document) {
   return {};
 }
 
+// Keeps the run that it is given.
+class DocumentReader : public store::RunVisitor {
+ public:
+  explicit DocumentReader(RunDocument& document) : document_(document) {}
+
+  Result<void> begin_run(store::VisitedRun run) override {
+    document_.image = std::move(run.image);
+    document_.image.row.key = 0;
+    is_found_ = true;
+    return {};
+  }
+  Result<void> visit_entry(const Entry& entry) override {
+    document_.log.push_back(document_.keeper->keep(entry));
+    return {};
+  }
+  Result<void> visit_forgotten(const Entry& entry, const store::MovedFrom&) override {
+    document_.forgotten.push_back(document_.keeper->keep(entry));
+    return {};
+  }
+  Result<void> end_run() override { return {}; }
+
+  bool is_found() const { return is_found_; }
+
+ private:
+  RunDocument& document_;
+  bool is_found_ = false;
+};
+
 Result<void> check_forgotten(const RunDocument& document) {
   std::uint64_t last = 0;
   auto next = document.log.begin();
@@ -164,41 +190,14 @@ Entry EntryKeeper::keep(const Entry& entry) {
   return kept;
 }
 
-// A row of the log never changes, so the end of the log and all the other rows tell whether
-// anything has happened while they were read.
 Result<RunDocument> read_document(store::Store& store, store::RunKey run) {
-  std::string before;
-  for (int reads = 0; reads < kReadsMax; ++reads) {
-    RunDocument document;
-    PAWL_TRY_ASSIGN(document.image, store.catalog().read_image(run));
-    document.image.row.key = 0;
-    const auto keep_in = [&](std::vector<Entry>& entries) {
-      return [&document, &entries](const Entry& entry) -> Result<void> {
-        entries.push_back(document.keeper->keep(entry));
-        return {};
-      };
-    };
-    PAWL_TRY(store.read_log(run, 0, keep_in(document.log)));
-    PAWL_TRY(store.read_forgotten(run, keep_in(document.forgotten)));
-    RunDocument seen;
-    PAWL_TRY_ASSIGN(seen.image, store.catalog().read_image(run));
-    seen.image.row.key = 0;
-    std::uint64_t last_seq = 0;
-    PAWL_TRY(store.read_last(run, [&](const Entry& entry) -> Result<void> {
-      last_seq = entry.seq;
-      return {};
-    }));
-    RunDocument first;
-    first.image = document.image;
-    const bool is_one_moment = last_seq == (document.log.empty() ? 0 : document.log.back().seq) &&
-                               first.image.row.epoch == seen.image.row.epoch &&
-                               to_json(first) == to_json(seen);
-    if (is_one_moment) {
-      return document;
-    }
+  RunDocument document;
+  DocumentReader reader(document);
+  PAWL_TRY(store.catalog().visit_all_runs(store::range_of(run), reader));
+  if (!reader.is_found()) {
+    return make_error(ErrorCode::kNotFound, "there is no run " + std::to_string(run));
   }
-  return make_error(ErrorCode::kStoreBusy,
-                    "the run changes faster than it can be read; pause it and try again");
+  return document;
 }
 
 Result<replay::Log> load_log(const RunDocument& document) {

@@ -38,8 +38,8 @@ struct RunDocument {
   std::shared_ptr<EntryKeeper> keeper = std::make_shared<EntryKeeper>();
 };
 
-// Of a run that goes on meanwhile, all parts are of one moment; kStoreBusy if it does not keep
-// still long enough. Else the errors of the store; kNotFound.
+// All parts are of one moment, also of a run that goes on meanwhile. Errors of the store;
+// kNotFound.
 Result<RunDocument> read_document(store::Store& store, store::RunKey run);
 
 // The file: JSON, a line for each entry and row.

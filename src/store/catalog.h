@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "store/database.h"
 #include "store/rows.h"
 #include "store/run_image.h"
+#include "store/run_visitor.h"
 
 namespace pawl::store {
 
@@ -97,6 +99,12 @@ struct ClosedRun {
   friend auto operator<=>(const ClosedRun&, const ClosedRun&) = default;
 };
 
+// A run by what is the same in every store.
+struct RunName {
+  std::string id;
+  std::uint32_t number = 0;
+};
+
 class Catalog {
  public:
   virtual ~Catalog() = default;
@@ -123,7 +131,24 @@ class Catalog {
   virtual Result<std::vector<WorkerRow>> list_workers() = 0;
   virtual Result<StoreFigures> read_figures(std::int64_t now_ms) = 0;
 
-  // --- For those who check the whole of it ---
+  // --- For those who go through the whole of it ---
+  // Of the database; the catalog's own first, then the others in order.
+  virtual Result<std::vector<std::string>> list_namespaces() = 0;
+  // For each its run, in this order; none where there is none.
+  using FoundRuns = std::vector<std::optional<RunRow>>;
+  virtual Result<FoundRuns> find_runs(std::span<const RunKey> runs) = 0;
+  virtual Result<FoundRuns> find_runs(std::span<const RunName> runs) = 0;
+  // Visits some of the runs of a range, from its beginning, in order of key; all are of one moment.
+  // What is in memory meanwhile is bounded, by number and by bytes, but for what a single row or
+  // image has. Returns up to where it came: at `upto`, that was all.
+  virtual Result<RunKey> visit_runs(const KeyRange& range, RunVisitor& visitor) = 0;
+  // The same, of all of them. Each run is of one moment.
+  Result<void> visit_all_runs(KeyRange range, RunVisitor& visitor) {
+    while (range.after < range.upto) {
+      PAWL_TRY_ASSIGN(range.after, visit_runs(range, visitor));
+    }
+    return {};
+  }
   // One SELECT on the tables, which have the same names and columns everywhere, as of one moment.
   // "{schema}" stands before their names, "{ns}" for the namespace, "{paused}" for the condition
   // that the run `r` is paused, and "{by_key}" before the namespace of runs of which few are

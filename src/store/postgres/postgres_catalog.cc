@@ -6,8 +6,10 @@
 
 #include "store/postgres/batch.h"
 #include "store/postgres/connection_impl.h"
+#include "store/postgres/image_rows.h"
 #include "store/postgres/postgres_database.h"
 #include "store/postgres/records.h"
+#include "store/postgres/run_walk.h"
 #include "store/postgres/text.h"
 
 namespace pawl::store::pg {
@@ -19,6 +21,13 @@ constexpr Statement kPlanEach{"plan_each",
                               "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), "
                               "set_config('enable_seqscan', 'on', true), "
                               "set_config('enable_bitmapscan', 'on', true)"};
+// What is wanted is found by keys, whatever the server believes about the tables. Whoever visits
+// runs may do other things meanwhile, e.g. write them elsewhere.
+constexpr Statement kUseIndexes{
+    "use_indexes",
+    "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', "
+    "'off', true), set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true), "
+    "set_config('idle_in_transaction_session_timeout', '10min', true)"};
 constexpr Statement kBeginSnapshot{"begin_catalog",
                                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 
@@ -145,38 +154,28 @@ constexpr Statement kBytes{
     "c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = "
     "'{schema}.pawl_schema'::regclass) AND c.relkind = 'r' AND starts_with(c.relname, 'pawl_')"};
 
-constexpr Statement kFindRun{
-    "find_image",
-    "SELECT " PAWL_PG_RUN_COLUMNS("") " FROM {schema}.pawl_run WHERE ns = $1 AND key = $2"};
+constexpr Statement kListNamespaces{
+    "list_namespaces", "SELECT name FROM {schema}.pawl_namespace ORDER BY key <> $1::int8, name"};
 constexpr Statement kHasRun{"has_run",
                             "SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND uuid = $2 LIMIT 1"};
-constexpr Statement kReadInput{"image_input",
-                               "SELECT input FROM {schema}.pawl_input WHERE ns = $1 AND run = $2"};
-constexpr Statement kReadTags{
-    "image_tags",
-    "SELECT name, value FROM {schema}.pawl_tag WHERE ns = $1 AND run = $2 ORDER BY name, value"};
-constexpr Statement kReadReason{
-    "image_reason",
-    "SELECT reason, blocked_by, needs FROM {schema}.pawl_reason WHERE ns = $1 AND run = $2"};
-constexpr Statement kReadInbox{
-    "image_inbox", "SELECT " PAWL_PG_ARRIVAL_COLUMNS(
-                       "") " FROM {schema}.pawl_inbox WHERE ns = $1 AND run = $2 ORDER BY key"};
-constexpr Statement kReadTasks{
-    "image_tasks",
-    "SELECT " PAWL_PG_TASK_COLUMNS
-    " FROM {schema}.pawl_task AS t JOIN {schema}.pawl_run AS r ON r.ns = t.ns AND r.key = t.run "
-    "WHERE t.ns = $1 AND t.run = $2 ORDER BY t.key"};
-constexpr Statement kReadPromises{
-    "image_promises",
-    "SELECT name, resolved FROM {schema}.pawl_promise WHERE ns = $1 AND run = $2 ORDER BY name"};
-constexpr Statement kReadCompensations{
-    "image_compensations",
-    "SELECT position, state, attempt, due, name, outcome, input FROM {schema}.pawl_compensation "
-    "WHERE ns = $1 AND run = $2 ORDER BY position"};
-constexpr Statement kReadDedupes{
-    "image_dedupes",
-    "SELECT d.id FROM {schema}.pawl_dedupe AS d JOIN {schema}.pawl_run AS r ON r.ns = $1 AND r.key "
-    "= $2 WHERE d.ns = $1 AND d.chain = coalesce(r.chain, r.key) ORDER BY d.id"};
+constexpr Statement kFindByKeys{
+    "find_by_keys",
+    "SELECT " PAWL_PG_RUN_COLUMNS("r.") ", w.place FROM unnest($2::int8[]) WITH ORDINALITY AS "
+    "w(key, place) JOIN {schema}.pawl_run AS r ON r.ns = $1 AND r.key = w.key"};
+constexpr Statement kFindByNames{
+    "find_by_names",
+    "SELECT " PAWL_PG_RUN_COLUMNS("r.") ", w.place FROM unnest($2::text[], $3::int8[]) WITH "
+    "ORDINALITY AS w(id, number, place) JOIN {schema}.pawl_run AS r ON r.ns = $1 AND r.id = w.id "
+    "AND r.number = w.number::int4"};
+constexpr int kPlaceColumn = 20;  // Behind those of a run.
+
+Catalog::FoundRuns read_found(const Call& call, std::size_t count) {
+  Catalog::FoundRuns found(count);
+  for (const Row row : call.rows()) {
+    found[static_cast<std::size_t>(row.as_integer(kPlaceColumn)) - 1] = read_run(row).row;
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -187,6 +186,12 @@ PostgresCatalog::~PostgresCatalog() = default;
 
 template <class T>
 Result<T> PostgresCatalog::ask(const std::function<Result<T>(Connection&)>& what) {
+  return ask<T>(kPlanEach, what);
+}
+
+template <class T>
+Result<T> PostgresCatalog::ask(const Statement& settings,
+                               const std::function<Result<T>(Connection&)>& what) {
   const std::scoped_lock lock(mutex_);
   if (connection_ == nullptr) {
     PAWL_TRY_ASSIGN(connection_, Connection::open(options_));
@@ -194,7 +199,7 @@ Result<T> PostgresCatalog::ask(const std::function<Result<T>(Connection&)>& what
   PAWL_TRY(connection_->ensure());
   Batch begin(*connection_, Effect::kReads);
   begin.add(kBeginSnapshot);
-  begin.add(kPlanEach);
+  begin.add(settings);
   PAWL_TRY(begin.run());
   Result<T> answer = what(*connection_);
   connection_->rollback();
@@ -298,56 +303,63 @@ Result<bool> PostgresCatalog::has_run(const Uuid& run_id) {
 }
 
 Result<RunImage> PostgresCatalog::read_image(RunKey run) {
-  return ask<RunImage>([&](Connection& connection) -> Result<RunImage> {
-    Batch batch(connection, Effect::kReads);
-    const auto add = [&](const Statement& statement) -> const Call& {
-      return batch.add(statement).integer(ns_).integer(run);
-    };
-    const Call& row = add(kFindRun);
-    const Call& input = add(kReadInput);
-    const Call& tags = add(kReadTags);
-    const Call& reason = add(kReadReason);
-    const Call& inbox = add(kReadInbox);
-    const Call& tasks = add(kReadTasks);
-    const Call& promises = add(kReadPromises);
-    const Call& compensations = add(kReadCompensations);
-    const Call& dedupes = add(kReadDedupes);
-    PAWL_TRY(batch.run());
-    if (row.rows().empty()) {
+  return ask<RunImage>(kUseIndexes, [&](Connection& connection) -> Result<RunImage> {
+    ImageRows images(connection, ns_, range_of(run));
+    PAWL_TRY(images.read());
+    VisitedRun found;
+    if (!images.next(found)) {
       return make_error(ErrorCode::kNotFound, "there is no run " + std::to_string(run));
     }
-    RunImage image;
-    image.row = read_run(row.rows()[0]).row;
-    for (const Row found : input.rows()) {
-      image.input = found.as_string(0);
-    }
-    for (const Row found : tags.rows()) {
-      image.tags.push_back({found.as_string(0), found.as_string(1)});
-    }
-    for (const Row found : reason.rows()) {
-      image.reason = found.as_string(0);
-      if (!found.is_null(1)) {
-        image.blocked_by = found.as_string(1);
-      }
-      image.needs = found.as_string(2);
-    }
-    for (const Row found : inbox.rows()) {
-      image.inbox.push_back(read_stored_arrival(found));
-    }
-    for (const Row found : tasks.rows()) {
-      image.tasks.push_back(read_task(found));
-    }
-    for (const Row found : promises.rows()) {
-      image.promises.push_back({found.as_string(0), found.as_bool(1)});
-    }
-    for (const Row found : compensations.rows()) {
-      image.compensations.push_back(read_compensation(found));
-    }
-    for (const Row found : dedupes.rows()) {
-      image.dedupe.push_back(found.as_string(0));
-    }
-    return image;
+    return std::move(found.image);
   });
+}
+
+Result<Catalog::FoundRuns> PostgresCatalog::find_runs(std::span<const RunKey> runs) {
+  return ask<FoundRuns>(kUseIndexes, [&](Connection& connection) -> Result<FoundRuns> {
+    Int8Array keys;
+    for (const RunKey run : runs) {
+      keys.add(run);
+    }
+    Batch batch(connection, Effect::kReads);
+    const Call& call = batch.add(kFindByKeys).integer(ns_).array(keys);
+    PAWL_TRY(batch.run());
+    return read_found(call, runs.size());
+  });
+}
+
+Result<Catalog::FoundRuns> PostgresCatalog::find_runs(std::span<const RunName> runs) {
+  return ask<FoundRuns>(kUseIndexes, [&](Connection& connection) -> Result<FoundRuns> {
+    TextArray ids;
+    Int8Array numbers;
+    for (const RunName& run : runs) {
+      ids.add(run.id);
+      numbers.add(run.number);
+    }
+    Batch batch(connection, Effect::kReads);
+    const Call& call = batch.add(kFindByNames).integer(ns_).array(ids).array(numbers);
+    PAWL_TRY(batch.run());
+    return read_found(call, runs.size());
+  });
+}
+
+Result<RunKey> PostgresCatalog::visit_runs(const KeyRange& range, RunVisitor& visitor) {
+  return ask<RunKey>(kUseIndexes, [&](Connection& connection) {
+    return walk_runs(connection, ns_, range, visitor);
+  });
+}
+
+Result<std::vector<std::string>> PostgresCatalog::list_namespaces() {
+  return ask<std::vector<std::string>>(
+      [&](Connection& connection) -> Result<std::vector<std::string>> {
+        Batch batch(connection, Effect::kReads);
+        const Call& call = batch.add(kListNamespaces).integer(ns_);
+        PAWL_TRY(batch.run());
+        std::vector<std::string> names;
+        for (const Row row : call.rows()) {
+          names.push_back(row.as_string(0));
+        }
+        return names;
+      });
 }
 
 Result<std::vector<TaskRow>> PostgresCatalog::list_tasks(const TaskFilter& filter, TaskKey after,

@@ -7,6 +7,7 @@
 
 #include "store/catalog.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/statement.h"
 
 namespace pawl::store::pg {
 
@@ -28,11 +29,17 @@ class PostgresCatalog : public Catalog {
                                           std::size_t limit) override;
   Result<std::vector<WorkerRow>> list_workers() override;
   Result<StoreFigures> read_figures(std::int64_t now_ms) override;
+  Result<std::vector<std::string>> list_namespaces() override;
+  Result<FoundRuns> find_runs(std::span<const RunKey> runs) override;
+  Result<FoundRuns> find_runs(std::span<const RunName> runs) override;
+  Result<RunKey> visit_runs(const KeyRange& range, RunVisitor& visitor) override;
   Result<Database::Rows> query(std::string sql) override;
   Result<std::vector<std::string>> check_medium() override;
 
  private:
-  // All that is asked sees one moment.
+  // All that is asked sees one moment. `settings` are for the time of it.
+  template <class T>
+  Result<T> ask(const Statement& settings, const std::function<Result<T>(Connection&)>& what);
   template <class T>
   Result<T> ask(const std::function<Result<T>(Connection&)>& what);
 

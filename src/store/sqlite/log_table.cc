@@ -39,6 +39,8 @@ enum Column : int {
   kExtra,
   kCheckpoint,
   kPayload,
+  kLoop,  // Only of what was moved away.
+  kIteration,
 };
 
 }  // namespace
@@ -73,8 +75,10 @@ LogTable::LogTable(Connection& connection, std::int64_t ns)
                         " FROM pawl_log WHERE ns = ? AND run = ? AND seq >= ? ORDER BY seq"),
       read_last_(connection, "SELECT " PAWL_ENTRY_COLUMNS
                              " FROM pawl_log WHERE ns = ? AND run = ? ORDER BY seq DESC LIMIT 1"),
-      read_forgotten_(connection, "SELECT " PAWL_ENTRY_COLUMNS
-                                  " FROM pawl_forgotten WHERE ns = ? AND run = ? ORDER BY seq") {}
+      read_forgotten_(
+          connection,
+          "SELECT " PAWL_ENTRY_COLUMNS
+          ", loop, iteration FROM pawl_forgotten WHERE ns = ? AND run = ? ORDER BY seq") {}
 
 Result<bool> LogTable::append_one(RunKey run, const replay::Entry& entry) {
   std::string checkpoint;
@@ -252,9 +256,17 @@ Result<void> LogTable::read_last(RunKey run, const Visit& visit) {
 }
 
 Result<void> LogTable::read_forgotten(RunKey run, const Visit& visit) {
+  return read_moved(run,
+                    [&](const replay::Entry& entry, const MovedFrom&) { return visit(entry); });
+}
+
+Result<void> LogTable::read_moved(
+    RunKey run, const std::function<Result<void>(const replay::Entry&, const MovedFrom&)>& visit) {
   Query query(read_forgotten_);
   query.integer(ns_).integer(run);
-  return visit_rows(query, visit);
+  return visit_rows(query, [&](const replay::Entry& entry) {
+    return visit(entry, {query.as_bytes(kLoop), query.as_integer(kIteration)});
+  });
 }
 
 }  // namespace pawl::store

@@ -12,6 +12,7 @@
 #include "replay/entry.h"
 #include "store/operations/tables.h"
 #include "store/rows.h"
+#include "store/run_visitor.h"
 #include "store/sqlite/connection.h"
 
 namespace pawl::store {
@@ -31,6 +32,9 @@ class LogTable : public Logs {
   Result<void> read(RunKey run, std::uint64_t from_seq, const Visit& visit);
   Result<void> read_last(RunKey run, const Visit& visit);
   Result<void> read_forgotten(RunKey run, const Visit& visit);
+  // The same, with where they were moved from.
+  Result<void> read_moved(
+      RunKey run, const std::function<Result<void>(const replay::Entry&, const MovedFrom&)>& visit);
 
  private:
   Result<bool> append_one(RunKey run, const replay::Entry& entry);

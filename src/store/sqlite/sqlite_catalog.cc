@@ -4,11 +4,18 @@
 
 namespace pawl::store {
 
+namespace {
+
+constexpr std::size_t kVisitedRuns = 500;  // By one transaction.
+
+}  // namespace
+
 struct SqliteCatalog::Tables {
   Tables(std::unique_ptr<Connection> opened, std::int64_t ns)
       : connection(std::move(opened)),
         search(*connection, ns),
         runs(*connection, ns),
+        log(*connection, ns),
         inbox(*connection, ns),
         tasks(*connection, ns),
         promises(*connection, ns),
@@ -16,6 +23,10 @@ struct SqliteCatalog::Tables {
         compensations(*connection, ns),
         begin(*connection, "BEGIN"),
         end(*connection, "ROLLBACK"),
+        // The sign keeps SQLite from going through the namespace.
+        keys(*connection,
+             "SELECT key FROM pawl_run WHERE +ns = ? AND key > ? AND key <= ? ORDER BY key LIMIT "
+             "?"),
         by_uuid(*connection, "SELECT 1 FROM pawl_run WHERE ns = ? AND uuid = ? LIMIT 1"),
         workers(*connection,
                 "SELECT key, name, expires, serves, (SELECT count(*) FROM pawl_run WHERE owner = "
@@ -34,9 +45,13 @@ struct SqliteCatalog::Tables {
               "SELECT count(*) FILTER (WHERE wake <= ?2), min(wake) FROM pawl_run INDEXED BY "
               "pawl_run_wake WHERE ns = ?1 AND wake IS NOT NULL") {}
 
+  Result<RunImage> read_image(RunKey run);
+  Result<void> visit(RunKey run, RunVisitor& visitor);
+
   std::unique_ptr<Connection> connection;
   RunSearch search;
   RunTable runs;
+  LogTable log;
   InboxTable inbox;
   TaskTable tasks;
   PromiseTable promises;
@@ -44,6 +59,7 @@ struct SqliteCatalog::Tables {
   CompensationTable compensations;
   Statement begin;
   Statement end;
+  Statement keys;
   Statement by_uuid;
   Statement workers;
   Statement run_counts;
@@ -51,6 +67,58 @@ struct SqliteCatalog::Tables {
   Statement paused_count;
   Statement wakes;
 };
+
+Result<RunImage> SqliteCatalog::Tables::read_image(RunKey run) {
+  RunImage image;
+  PAWL_TRY_ASSIGN(std::optional<RunRow> row, runs.find(run));
+  PAWL_TRY_ASSIGN(const std::optional<RunHead> head, runs.find_head(run));
+  if (!row.has_value() || !head.has_value()) {
+    return make_error(ErrorCode::kNotFound, "there is no run " + std::to_string(run));
+  }
+  image.row = *std::move(row);
+  PAWL_TRY_ASSIGN(image.input, runs.read_input(run));
+  PAWL_TRY_ASSIGN(image.tags, runs.read_tags(run));
+  PAWL_TRY_ASSIGN(image.reason, runs.read_reason(run));
+  PAWL_TRY_ASSIGN(RunTable::Blame blame, runs.read_blame(run));
+  image.blocked_by = std::move(blame.blocked_by);
+  image.needs = std::move(blame.needs);
+  PAWL_TRY_ASSIGN(image.inbox, inbox.read_stored(run));
+  PAWL_TRY_ASSIGN(image.tasks, tasks.read(run));
+  PAWL_TRY_ASSIGN(image.promises, promises.read(run));
+  PAWL_TRY_ASSIGN(image.compensations, compensations.read(run));
+  PAWL_TRY_ASSIGN(image.dedupe, dedupe.read(head->chain));
+  return image;
+}
+
+Result<void> SqliteCatalog::Tables::visit(RunKey run, RunVisitor& visitor) {
+  VisitedRun visited;
+  PAWL_TRY_ASSIGN(visited.image, read_image(run));
+  PAWL_TRY_ASSIGN(const std::vector<RunRow> children, runs.read_children(run));
+  for (const RunRow& child : children) {
+    visited.children.push_back(child.parent.command);
+  }
+  PAWL_TRY(visitor.begin_run(std::move(visited)));
+  bool is_visitors = false;  // An error.
+  const auto told = [&](Result<void> done) {
+    is_visitors = !done;
+    return done;
+  };
+  const auto check = [&](const Result<void>& done, bool is_in_log) -> Result<void> {
+    return done || is_visitors || done.error().code != ErrorCode::kStoreCorrupt
+               ? done
+               : visitor.visit_damage(done.error(), is_in_log);
+  };
+  PAWL_TRY(
+      check(log.read(run, 0,
+                     [&](const replay::Entry& entry) { return told(visitor.visit_entry(entry)); }),
+            true));
+  PAWL_TRY(check(log.read_moved(run,
+                                [&](const replay::Entry& entry, const MovedFrom& from) {
+                                  return told(visitor.visit_forgotten(entry, from));
+                                }),
+                 false));
+  return visitor.end_run();
+}
 
 SqliteCatalog::SqliteCatalog(const OpenedFile& file, std::int64_t ns, Open open)
     : file_(file), ns_(ns), open_(std::move(open)) {}
@@ -103,27 +171,7 @@ Result<bool> SqliteCatalog::has_run(const Uuid& uuid) {
 }
 
 Result<RunImage> SqliteCatalog::read_image(RunKey run) {
-  return ask<RunImage>([&](Tables& tables) -> Result<RunImage> {
-    RunImage image;
-    PAWL_TRY_ASSIGN(std::optional<RunRow> row, tables.runs.find(run));
-    PAWL_TRY_ASSIGN(const std::optional<RunHead> head, tables.runs.find_head(run));
-    if (!row.has_value() || !head.has_value()) {
-      return make_error(ErrorCode::kNotFound, "there is no run " + std::to_string(run));
-    }
-    image.row = *std::move(row);
-    PAWL_TRY_ASSIGN(image.input, tables.runs.read_input(run));
-    PAWL_TRY_ASSIGN(image.tags, tables.runs.read_tags(run));
-    PAWL_TRY_ASSIGN(image.reason, tables.runs.read_reason(run));
-    PAWL_TRY_ASSIGN(RunTable::Blame blame, tables.runs.read_blame(run));
-    image.blocked_by = std::move(blame.blocked_by);
-    image.needs = std::move(blame.needs);
-    PAWL_TRY_ASSIGN(image.inbox, tables.inbox.read_stored(run));
-    PAWL_TRY_ASSIGN(image.tasks, tables.tasks.read(run));
-    PAWL_TRY_ASSIGN(image.promises, tables.promises.read(run));
-    PAWL_TRY_ASSIGN(image.compensations, tables.compensations.read(run));
-    PAWL_TRY_ASSIGN(image.dedupe, tables.dedupe.read(head->chain));
-    return image;
-  });
+  return ask<RunImage>([&](Tables& tables) { return tables.read_image(run); });
 }
 
 Result<std::vector<TaskRow>> SqliteCatalog::list_tasks(const TaskFilter& filter, TaskKey after,
@@ -185,6 +233,57 @@ Result<StoreFigures> SqliteCatalog::read_figures(std::int64_t now_ms) {
                     tables.connection->query_integer("PRAGMA page_size"));
     figures.bytes = pages * page_bytes;
     return figures;
+  });
+}
+
+Result<std::vector<std::string>> SqliteCatalog::list_namespaces() {
+  PAWL_TRY_ASSIGN(const Database::Rows rows,
+                  query("SELECT name FROM pawl_namespace ORDER BY key <> {ns}, name"));
+  std::vector<std::string> names;
+  for (const std::vector<std::string>& row : rows) {
+    names.push_back(row[0]);
+  }
+  return names;
+}
+
+Result<Catalog::FoundRuns> SqliteCatalog::find_runs(std::span<const RunKey> runs) {
+  return ask<FoundRuns>([&](Tables& tables) -> Result<FoundRuns> {
+    FoundRuns found(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      PAWL_TRY_ASSIGN(found[i], tables.runs.find(runs[i]));
+    }
+    return found;
+  });
+}
+
+Result<Catalog::FoundRuns> SqliteCatalog::find_runs(std::span<const RunName> runs) {
+  return ask<FoundRuns>([&](Tables& tables) -> Result<FoundRuns> {
+    FoundRuns found(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      PAWL_TRY_ASSIGN(found[i], tables.runs.find_numbered(runs[i].id, runs[i].number));
+    }
+    return found;
+  });
+}
+
+Result<RunKey> SqliteCatalog::visit_runs(const KeyRange& range, RunVisitor& visitor) {
+  return ask<RunKey>([&](Tables& tables) -> Result<RunKey> {
+    std::vector<RunKey> keys;
+    {
+      Query query(tables.keys);
+      query.integer(ns_).integer(range.after).integer(range.upto).integer(kVisitedRuns);
+      while (true) {
+        PAWL_TRY_ASSIGN(const bool found, query.step());
+        if (!found) {
+          break;
+        }
+        keys.push_back(query.as_integer(0));
+      }
+    }
+    for (const RunKey run : keys) {
+      PAWL_TRY(tables.visit(run, visitor));
+    }
+    return keys.size() < kVisitedRuns ? range.upto : keys.back();
   });
 }
 

@@ -9,6 +9,7 @@
 #include "store/catalog.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/inbox_table.h"
+#include "store/sqlite/log_table.h"
 #include "store/sqlite/opened_file.h"
 #include "store/sqlite/run_search.h"
 #include "store/sqlite/run_table.h"
@@ -40,6 +41,10 @@ class SqliteCatalog final : public Catalog {
                                           std::size_t limit) override;
   Result<std::vector<WorkerRow>> list_workers() override;
   Result<StoreFigures> read_figures(std::int64_t now_ms) override;
+  Result<std::vector<std::string>> list_namespaces() override;
+  Result<FoundRuns> find_runs(std::span<const RunKey> runs) override;
+  Result<FoundRuns> find_runs(std::span<const RunName> runs) override;
+  Result<RunKey> visit_runs(const KeyRange& range, RunVisitor& visitor) override;
   Result<Database::Rows> query(std::string sql) override;
   Result<std::vector<std::string>> check_medium() override;
 
