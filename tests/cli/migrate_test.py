@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "postgres"))
 import serve  # noqa: E402
@@ -298,6 +299,12 @@ class MoveTest(Places):
         with Host(target):
             pawl("signal", "a", "go", "1", "--store", target)
             self.assertEqual(run("result", "a", "--store", target)[1], "1\n")
+        # And back, with as many entries as are read at a time, and more.
+        back = self.sqlite("back")
+        code, out, err = run("migrate", target, back)
+        self.assertEqual((code, err), (OK, ""), out)
+        with sqlite3.connect(self.root / "back.db") as database:
+            self.assertEqual(database.execute("SELECT sum(length(payload)) > 19900000 FROM pawl_log").fetchone(), (1,))
 
 
 def start_many(store, runs):
@@ -323,13 +330,17 @@ def multiply(store, runs):
                == [{"kind": "waits", "status": "waiting", "count": 20}], "all wait")
     if store.startswith("sqlite:"):
         with sqlite3.connect(store[len("sqlite:"):], timeout=30) as database:
-            for i in range(20, runs):
-                key = database.execute(f"INSERT INTO pawl_run({columns}, uuid, id) SELECT {columns}, randomblob(16), ? FROM "
-                                       "pawl_run WHERE id = 'run-0'", (f"run-{i}",)).lastrowid
-                database.execute(f"INSERT INTO pawl_log(run, {entry}) SELECT ?, {entry} FROM pawl_log WHERE run = (SELECT key "
-                                 "FROM pawl_run WHERE id = 'run-0')", (key,))
-                database.execute("INSERT INTO pawl_input(run, ns, input) SELECT ?, ns, input FROM pawl_input WHERE run = "
-                                 "(SELECT key FROM pawl_run WHERE id = 'run-0')", (key,))
+            (original, last) = database.execute("SELECT (SELECT key FROM pawl_run WHERE id = 'run-0'), max(key) FROM "
+                                                "pawl_run").fetchone()
+            numbers = "WITH RECURSIVE g(n) AS (SELECT 20 UNION ALL SELECT n + 1 FROM g WHERE n + 1 < :runs) "
+            values = {"runs": runs, "original": original, "base": last - 19}
+            for table, names, more in (("pawl_run", columns, ", uuid, id"), ("pawl_log", entry, ""),
+                                       ("pawl_input", "ns, input", "")):
+                key = "key" if table == "pawl_run" else "run"
+                made = ", randomblob(16), 'run-' || n" if table == "pawl_run" else ""
+                database.execute(f"{numbers} INSERT INTO {table}({key}, {names}{more}) SELECT :base + n, "
+                                 f"{', '.join('x.' + c for c in names.split(', '))}{made} FROM g, {table} AS x WHERE n < :runs AND x.{key} = "
+                                 ":original ORDER BY n", values)
         return
     schema = schema_of(store)
     SERVER.query(f"""
@@ -348,6 +359,142 @@ def count(store):
     if code != OK:
         return 0
     return json.loads(out)["count"]
+
+
+class TroubleTest(Places):
+    """What goes wrong in the middle of a move gives one sentence; nothing is lost, and the same command goes on."""
+
+    RUNS = 1200
+
+    def many(self, store):
+        with Host(store):
+            start_many(store, self.RUNS)
+
+    def failed(self, done):
+        code, _, err = done
+        self.assertEqual(code, STORE, err)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertRegex(err, r"^pawl: .*; call the same command again to go on\n$")
+
+    def goes_on(self, source, target):
+        self.assertEqual(count(source), self.RUNS)
+        code, out, err = run("migrate", source, target)
+        self.assertEqual((code, err), (OK, ""), out)
+        self.assertRegex(out, "^moved 1,200 runs, |^moved 1,200 runs with |^all runs have moved there before")
+        self.assertEqual(count(target), self.RUNS)
+        for store in (source, target):
+            code, out, err = run("db", "check", "--store", store)
+            self.assertEqual((code, out), (OK, "nothing is wrong; looked at 1,200 runs\n"), err)
+        with Host(target):
+            pawl("signal", "run-1199", "go", "7", "--store", target)
+            self.assertEqual(run("result", "run-1199", "--store", target)[1], "7\n")
+
+    def test_the_disk_of_the_target_is_full(self):
+        for kind in kinds():
+            with self.subTest(source=kind):
+                source, target = self.make(kind, "source"), self.sqlite("small" + kind)
+                self.many(source)
+                done = subprocess.run(["bash", "-c", "trap '' XFSZ; ulimit -f 600; exec \"$@\"", "bash", PAWL, "migrate", source,
+                                       target], capture_output=True, text=True, timeout=120, check=False)
+                self.failed((done.returncode, done.stdout, done.stderr))
+                self.assertLess(count(target), self.RUNS)
+                self.goes_on(source, target)
+
+    def held_up(self, source, target, run_id):
+        """A move that waits inside of the transaction that puts this run, and a process that lets it go on when it ends."""
+        with Host(target):  # So that the tables are there.
+            pass
+        schema = schema_of(target).split("&")[0]
+        SERVER.query(f"""
+CREATE FUNCTION {schema}.wait() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END $$;
+CREATE TRIGGER held BEFORE INSERT ON {schema}.pawl_run FOR EACH ROW WHEN (NEW.id = '{run_id}')
+  EXECUTE FUNCTION {schema}.wait();""")
+        lock = subprocess.Popen([serve.programs() / "psql", "-X", "-q", "-A", "-t", SERVER.url()], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+        lock.stdin.write("SELECT 'held' FROM pg_advisory_lock(7);\n")
+        lock.stdin.flush()
+        self.assertEqual(lock.stdout.readline(), "held\n")
+        move = subprocess.Popen([PAWL, "migrate", source, target], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        eventually(lambda: SERVER.query("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == "1",
+                   "waits")
+        return move, lock
+
+    def end(self, move, lock):
+        lock.communicate()
+        out, err = move.communicate(timeout=120)
+        return move.returncode, out, err
+
+    def test_the_connection_to_the_target_is_lost(self):
+        if not SERVER:
+            self.skipTest("there is no PostgreSQL store")
+        source, target = self.sqlite("source"), self.postgres("target") + "&application_name=to-be-lost"
+        self.many(source)
+        move, lock = self.held_up(source, target, "run-700")
+        SERVER.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'to-be-lost'")
+        self.failed(self.end(move, lock))
+        self.assertTrue(0 < count(target) < self.RUNS)
+        self.goes_on(source, target)
+
+    def test_the_connection_to_the_source_is_lost(self):
+        if not SERVER:
+            self.skipTest("there is no PostgreSQL store")
+        source, target = self.postgres("source") + "&application_name=to-be-lost", self.postgres("target")
+        self.many(source)
+        move, lock = self.held_up(source, target, "run-700")
+        SERVER.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'to-be-lost'")
+        self.failed(self.end(move, lock))
+        self.assertTrue(0 < count(target) < self.RUNS)
+        self.goes_on(source, target)
+
+    def test_the_server_is_stopped(self):
+        if not SERVER:
+            self.skipTest("there is no PostgreSQL store")
+        for how in ("fast", "immediate"):
+            with self.subTest(how=how):
+                source, target = self.sqlite("source" + how), self.postgres("target")
+                self.many(source)
+                move, lock = self.held_up(source, target, "run-700")
+                SERVER.stop(how)
+                try:
+                    self.failed(self.end(move, lock))
+                    code, _, err = run("migrate", source, target)  # Nobody is there.
+                    self.assertEqual((code, err.count("\n")), (STORE, 1), err)
+                finally:
+                    SERVER.start()
+                self.goes_on(source, target)
+
+    def test_rights_are_missing_in_the_target(self):
+        if not SERVER:
+            self.skipTest("there is no PostgreSQL store")
+        source, owned = self.sqlite("source"), self.postgres("target")
+        target, schema = owned.replace("postgres@", "guest@", 1), schema_of(owned)
+        self.many(source)
+        SERVER.query("DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN")
+
+        def refused(sentence):
+            code, _, err = run("migrate", source, target)
+            self.assertEqual(code, STORE, err)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertRegex(err, sentence)
+
+        refused("permission denied|has no right|rights")  # It may not make the tables.
+        with Host(source):  # It is open as before.
+            pass
+        with Host(owned):
+            pass
+        SERVER.query(f"GRANT USAGE ON SCHEMA {schema} TO guest; GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO guest")
+        refused("permission denied for")  # It may not close the target.
+        with Host(source):
+            pass
+        SERVER.query(f"GRANT UPDATE ON {schema}.pawl_namespace TO guest; GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO guest;"
+                     f"GRANT INSERT ON {schema}.pawl_run TO guest")
+        self.failed(run("migrate", source, target))
+        self.assertEqual(count(owned), 0)
+        with self.assertRaisesRegex(RuntimeError, "are being moved to"):
+            Host(source)
+        SERVER.query(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO guest")
+        self.goes_on(source, target)
 
 
 class RefusalTest(Places):
@@ -561,6 +708,40 @@ class DamageTest(Places):
         self.assertEqual((code, json.loads(out)["rule"]), (MISFITS, "never_woken"))
         self.assertEqual(run("db", "check", "--run", "x", "--store", store)[0], NOT_FOUND)
         self.assertEqual(run("db", "look", "--store", store)[0], USAGE)
+
+
+    def test_namespaces_with_any_name(self):
+        names = ["a b", "it's", 'quo"te', "back\\slash", "{ns}", "% and &", "\u00fcn\u00ef \u2713", b"\xff\x01\xfe", "' OR 1=1 --"]
+        for kind in kinds():
+            with self.subTest(kind=kind):
+                store = self.make(kind, "names")
+                joint = "&" if "?" in store else "?"
+                for name in names:
+                    place = store + joint + "namespace=" + urllib.parse.quote(name, safe="")
+                    with Host(place):
+                        pawl("start", "waits", "--input", "1", "--id", "a", "--store", place)
+                        wait_for(place, "a", "signal go")
+                with Host(store):
+                    pass
+                code, out, err = run("db", "check", "--store", store)
+                self.assertEqual((code, out), (OK, "nothing is wrong; looked at 9 runs\n"), err)
+                damage = "UPDATE {}pawl_run SET status = 1, wake = NULL"
+                if kind == "sqlite":
+                    with sqlite3.connect(self.root / "names.db") as database:
+                        database.execute(damage.format(""))
+                else:
+                    SERVER.query(damage.format(schema_of(store) + "."))
+                code, out, err = run("db", "check", "--store", store, "-o", "json")
+                self.assertEqual(code, MISFITS, err)
+                found = {finding["namespace"] for finding in json.loads(out)["findings"]}
+                texts = {name for name in names if isinstance(name, str)}
+                self.assertEqual(found & texts, texts)
+                self.assertEqual(len(found), len(names))
+                code, out, err = run("db", "check", "--store", store)
+                self.assertIn("namespace 'it's', run 'a': runs, nobody holds it", out)
+                self.assertIn("9 things are wrong; looked at 9 runs\n", out)
+                place = store + joint + "namespace=" + urllib.parse.quote(names[7], safe="")
+                self.assertEqual(run("db", "check", "--store", place)[1].count("looked at 1 run\n"), 1)
 
 
 def main():

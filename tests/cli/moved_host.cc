@@ -1,11 +1,12 @@
 // A program for tests that move runs from one store to another: workflows that wait for everything
 // there is to wait for. Serves until its standard input ends. Says "ready" when it has started.
 //
-// Usage: cli_moved_host URL [serves|changed|answers]
+// Usage: cli_moved_host URL [serves|changed|answers|removes]
 //
 //   serves   the code that runs begin with
 //   changed  other code for the kind `changes`, which blocks its runs
 //   answers  the first code, and it has the activity that tasks wait for
+//   removes  the first code, and runs that were completed an hour ago are removed
 //
 // Answers questions of `pawl check`, too.
 #include <chrono>
@@ -137,6 +138,9 @@ void serve(const std::string& url, const std::string& mode) {
   options.worker_name = "the-host";
   if (mode == "answers") {
     options.queues = {{}, {.name = "payments"}};
+  }
+  if (mode == "removes") {
+    options.retention.completed = 1h;
   }
   pawl::Engine engine(url, registry, options);
   std::cout << "ready\n" << std::flush;

@@ -3012,6 +3012,224 @@ TEST_P(UpkeepTest, EventsThatWereTakenStayKnownToTheNextRun) {
               ElementsAre("event-1"));
 }
 
+// What a visit gives, as lines.
+class Visited : public RunVisitor {
+ public:
+  Result<void> begin_run(VisitedRun run) override {
+    runs.push_back(run.image.row.id);
+    images.push_back(describe(run.image));
+    children.push_back(run.children);
+    entries.emplace_back();
+    forgotten.emplace_back();
+    if (on_begin) {
+      on_begin();
+    }
+    return {};
+  }
+  Result<void> visit_entry(const replay::Entry& entry) override {
+    EXPECT_TRUE(forgotten.back().empty());
+    entries.back().push_back(describe(entry));
+    bytes += entry.payload.size();
+    if (entry.seq == refused_seq) {
+      return make_error(ErrorCode::kStoreCorrupt, "enough");
+    }
+    return {};
+  }
+  Result<void> visit_forgotten(const replay::Entry& entry, const MovedFrom& from) override {
+    forgotten.back().push_back(entry.seq);
+    places.push_back(std::string(from.loop) + " " + std::to_string(from.iteration));
+    return {};
+  }
+  Result<void> end_run() override {
+    ++ended;
+    return {};
+  }
+
+  std::function<void()> on_begin;
+  std::uint64_t refused_seq = 0;
+  std::vector<std::string> runs;
+  std::vector<std::string> images;
+  std::vector<std::vector<std::string>> children;
+  std::vector<std::vector<std::string>> entries;
+  std::vector<std::vector<std::uint64_t>> forgotten;
+  std::vector<std::string> places;
+  std::size_t bytes = 0;
+  std::size_t ended = 0;
+};
+
+TEST_P(UpkeepTest, AVisitGivesAllThatIsStoredOfEachRun) {
+  const std::unique_ptr<Store> shop = open("shop");
+  std::vector<RunRow> rows;
+  for (int i = 0; i < 5; ++i) {
+    StartRun other;
+    other.run = new_run("other-" + std::to_string(i));
+    apply(*shop, other);
+    rows.push_back(rich("order-" + std::to_string(i)));
+  }
+  CommitTurn step = turn(rows[3]);
+  step.forgotten = {1};
+  replay::Checkpoint checkpoint;
+  checkpoint.iteration = 4;
+  replay::Entry loop = entry(4, "", EntryKind::kLoopCheckpointed);
+  loop.location = "{1}";
+  loop.checkpoint = &checkpoint;
+  step.entries = {loop};
+  step.children = {new_run("child")};
+  step.children[0].parent = {rows[3].key, "command", ParentClose::kAbandon};
+  ASSERT_TRUE(apply(store_, step).committed);
+
+  Visited all;
+  ASSERT_TRUE(store_.catalog().visit_all_runs({}, all).has_value());
+  EXPECT_THAT(all.runs,
+              ElementsAre("order-0", "order-1", "order-2", "order-3", "order-4", "child"));
+  EXPECT_EQ(all.ended, 6U);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(all.images[i], describe(image(rows[i].key)));
+    EXPECT_EQ(all.entries[i], log_of(store_, rows[i].key));
+    EXPECT_EQ(all.forgotten[i], forgotten_of(store_, rows[i].key));
+    EXPECT_THAT(all.children[i], testing::SizeIs(i == 3 ? 1 : 0));
+  }
+  EXPECT_THAT(all.children[3], ElementsAre("command"));
+  EXPECT_THAT(all.forgotten[3], ElementsAre(1));
+  EXPECT_THAT(all.places, ElementsAre("{1} 4"));
+
+  Visited some;
+  ASSERT_TRUE(store_.catalog().visit_all_runs({rows[0].key, rows[2].key}, some).has_value());
+  EXPECT_THAT(some.runs, ElementsAre("order-1", "order-2"));
+  Visited one;
+  ASSERT_TRUE(store_.catalog().visit_all_runs(range_of(rows[4].key), one).has_value());
+  EXPECT_THAT(one.runs, ElementsAre("order-4"));
+  Visited none;
+  ASSERT_TRUE(store_.catalog().visit_all_runs(range_of(999'999), none).has_value());
+  ASSERT_TRUE(store_.catalog().visit_all_runs({5, 5}, none).has_value());
+  ASSERT_TRUE(store_.catalog().visit_all_runs({7, 3}, none).has_value());
+  EXPECT_THAT(none.runs, IsEmpty());
+  // An error of the visitor is no damage, whatever it is.
+  Visited refusing;
+  refusing.refused_seq = 3;
+  const Result<void> refused = store_.catalog().visit_all_runs({}, refusing);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "enough");
+  EXPECT_THAT(refusing.runs, ElementsAre("order-0"));
+  EXPECT_EQ(refusing.ended, 0U);
+  EXPECT_EQ(image(rows[0].key).row.id, "order-0");  // The catalog is as good as before.
+}
+
+TEST_P(UpkeepTest, AVisitSeesOneMoment) {
+  const RunRow first = held("order-1");
+  const RunRow second = held("order-2");
+  const std::unique_ptr<Store> other = open();
+  Visited visited;
+  visited.on_begin = [&] {
+    visited.on_begin = {};
+    Send sent;
+    sent.run_id = "order-2";
+    sent.arrival = signal("hello");
+    sent.now_ms = 6000;
+    EXPECT_EQ(apply(*other, sent).outcome, SendOutcome::kSent);
+    StartRun begin;
+    begin.run = new_run("order-3");
+    apply(*other, begin);
+  };
+  const std::string before = describe(image(second.key));
+  ASSERT_TRUE(store_.catalog().visit_runs({0, second.key}, visited).has_value());
+  EXPECT_THAT(visited.runs, ElementsAre("order-1", "order-2"));
+  EXPECT_EQ(visited.images[1], before);
+  EXPECT_NE(describe(image(second.key)), before);
+}
+
+TEST_P(UpkeepTest, AVisitOfMuchGoesInPages) {
+  // More entries, and more bytes, than are read at a time; between runs with little.
+  constexpr int kEntries = 12'000;
+  const std::string large(1'000'000, 'x');
+  std::vector<RunRow> rows;
+  for (const char* const id : {"small-1", "long", "small-2", "large", "small-3"}) {
+    rows.push_back(held(id));
+    CommitTurn step = turn(rows.back());
+    const int count = std::string(id) == "long" ? kEntries : std::string(id) == "large" ? 13 : 1;
+    for (int seq = 1; seq <= count; ++seq) {
+      step.entries.push_back(entry(static_cast<std::uint64_t>(seq)));
+      if (count == 13) {
+        step.entries.back().has_payload = true;
+        step.entries.back().payload = large;
+      }
+    }
+    ASSERT_TRUE(apply(store_, step).committed);
+  }
+  for (int i = 0; i < 6; ++i) {
+    StartRun begin;
+    begin.run = new_run("input-" + std::to_string(i));
+    begin.run.input = large;
+    begin.owner = worker_;
+    apply(store_, begin);
+  }
+  Visited visited;
+  ASSERT_TRUE(store_.catalog().visit_all_runs({}, visited).has_value());
+  ASSERT_THAT(visited.runs, testing::SizeIs(11));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(visited.runs[i], rows[i].id);
+    EXPECT_EQ(visited.entries[i], log_of(store_, rows[i].key)) << rows[i].id;
+  }
+  EXPECT_THAT(visited.entries[1], testing::SizeIs(kEntries));
+  EXPECT_EQ(visited.bytes, 13U * large.size());
+}
+
+TEST_P(UpkeepTest, ManyRunsAreVisitedOnce) {
+  constexpr int kRuns = 1200;
+  std::vector<std::string> ids;
+  for (int i = 0; i < kRuns; ++i) {
+    ids.push_back("order-" + std::to_string(i));
+  }
+  std::vector<Op> ops;
+  for (const std::string& id : ids) {
+    StartRun begin;
+    begin.run = new_run(id);
+    ops.emplace_back(begin);
+  }
+  ASSERT_TRUE(store_.apply(ops).has_value());
+  Visited visited;
+  ASSERT_TRUE(store_.catalog().visit_all_runs({}, visited).has_value());
+  EXPECT_EQ(visited.runs, ids);
+}
+
+TEST_P(UpkeepTest, ManyRunsAreFoundAtOnce) {
+  const RunRow first = held("order-1");
+  const RunRow second = held("\xff\x01 it's");
+  const std::vector<RunKey> keys = {second.key, 999'999, first.key, second.key, 0};
+  const auto by_key = value(store_.catalog().find_runs(keys));
+  ASSERT_EQ(by_key.size(), keys.size());
+  EXPECT_EQ(describe(by_key[0].value()), describe(second));
+  EXPECT_FALSE(by_key[1].has_value());
+  EXPECT_EQ(describe(by_key[2].value()), describe(first));
+  EXPECT_EQ(describe(by_key[3].value()), describe(second));
+  EXPECT_FALSE(by_key[4].has_value());
+  const std::vector<RunName> names = {{"none", 1}, {second.id, 1}, {first.id, 2}, {first.id, 1}};
+  const auto by_name = value(store_.catalog().find_runs(names));
+  ASSERT_EQ(by_name.size(), names.size());
+  EXPECT_FALSE(by_name[0].has_value());
+  EXPECT_EQ(describe(by_name[1].value()), describe(second));
+  EXPECT_FALSE(by_name[2].has_value());
+  EXPECT_EQ(describe(by_name[3].value()), describe(first));
+  EXPECT_THAT(value(store_.catalog().find_runs(std::span<const RunKey>())), IsEmpty());
+  const std::unique_ptr<Store> shop = open("shop");
+  EXPECT_FALSE(value(shop->catalog().find_runs(keys))[0].has_value());
+  EXPECT_FALSE(value(shop->catalog().find_runs(names))[1].has_value());
+}
+
+TEST_P(UpkeepTest, NamespacesAreListedByTheirNames) {
+  const std::vector<std::string> own = value(store_.catalog().list_namespaces());
+  ASSERT_EQ(own.size(), 1U);
+  std::vector<std::string> names = {"a b", "it's", "qu\"ote", "\xc3\xbc", "\xff\x01"};
+  for (const std::string& name : names) {
+    open(name);
+  }
+  std::vector<std::string> found = value(store_.catalog().list_namespaces());
+  EXPECT_EQ(found[0], own[0]);
+  found.erase(found.begin());
+  EXPECT_THAT(found, testing::UnorderedElementsAreArray(names));
+  EXPECT_EQ(value(open(names[4])->catalog().list_namespaces())[0], names[4]);
+}
+
 TEST_P(UpkeepTest, ARunIsTheSameInAnotherStore) {
   const RunRow from = rich("order-1");
   const std::unique_ptr<Backend> elsewhere = GetParam().make();

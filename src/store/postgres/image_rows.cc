@@ -33,7 +33,8 @@ constexpr Statement kTasks{
     "image_tasks",
     "SELECT " PAWL_PG_TASK_COLUMNS
     " FROM {schema}.pawl_task AS t JOIN {schema}.pawl_run AS r ON r.ns = t.ns AND r.key = t.run "
-    "WHERE " PAWL_PG_IN_RANGE("t", "run") " ORDER BY t.run, t.key"};
+    "WHERE " PAWL_PG_IN_RANGE("t", "run") " AND " PAWL_PG_IN_RANGE("r",
+                                                                   "key") " ORDER BY t.run, t.key"};
 constexpr Statement kPromises{
     "image_promises",
     "SELECT p.run, p.name, p.resolved FROM {schema}.pawl_promise AS p WHERE " PAWL_PG_IN_RANGE(

@@ -21,13 +21,14 @@ constexpr Statement kPlanEach{"plan_each",
                               "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), "
                               "set_config('enable_seqscan', 'on', true), "
                               "set_config('enable_bitmapscan', 'on', true)"};
-// What is wanted is found by keys, whatever the server believes about the tables. Whoever visits
-// runs may do other things meanwhile, e.g. write them elsewhere.
+// What is wanted is found by keys, whatever the server believes about the tables: planned once.
+// Whoever visits runs may do other things meanwhile, e.g. write them elsewhere.
 constexpr Statement kUseIndexes{
     "use_indexes",
-    "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', "
-    "'off', true), set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true), "
-    "set_config('idle_in_transaction_session_timeout', '10min', true)"};
+    "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), "
+    "set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), "
+    "set_config('jit', 'off', true), set_config('idle_in_transaction_session_timeout', '10min', "
+    "true)"};
 constexpr Statement kBeginSnapshot{"begin_catalog",
                                    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
 
