@@ -51,40 +51,89 @@ Op end_of(const RunRow& run) {
   return turn;
 }
 
-// Rows that were read by indexes, or by reading a whole table, in one database without statistics:
-// nobody has told the planner that the tables are not empty any more.
-double rows_read_per_run(int runs, int at_once) {
+// Nobody tells the planner that the tables are not empty any more.
+PostgresServer::Options without_statistics() {
   PostgresServer::Options options;
   options.settings = {{"autovacuum", "off"}};
-  PostgresServer server(options);
-  {
-    const std::unique_ptr<Store> store = open_postgres(options_of(server.url())).value();
-    WorkerInfo info;
-    info.name = "w";
-    info.now_ms = kNow;
-    info.expires_ms = kNow + 1'000'000;
-    const WorkerKey worker = store->add_worker(info).value();
-    for (int i = 0; i < runs; i += at_once) {
-      std::vector<Op> ops = starts(worker, i, at_once);
-      EXPECT_OK(store->apply(ops));
-      std::vector<Op> ends;
-      for (const Op& op : ops) {
-        ends.push_back(end_of(std::get<StartRun>(op).row));
-      }
-      EXPECT_OK(store->apply(ends));
-      for (const Op& op : ends) {
-        EXPECT_TRUE(std::get<CommitTurn>(op).committed);
-      }
+  return options;
+}
+
+void fill(const PostgresServer& server, int runs, int at_once) {
+  const std::unique_ptr<Store> store = open_postgres(options_of(server.url())).value();
+  WorkerInfo info;
+  info.name = "w";
+  info.now_ms = kNow;
+  info.expires_ms = kNow + 1'000'000;
+  const WorkerKey worker = store->add_worker(info).value();
+  for (int i = 0; i < runs; i += at_once) {
+    std::vector<Op> ops = starts(worker, i, at_once);
+    EXPECT_OK(store->apply(ops));
+    std::vector<Op> ends;
+    for (const Op& op : ops) {
+      ends.push_back(end_of(std::get<StartRun>(op).row));
+    }
+    EXPECT_OK(store->apply(ends));
+    for (const Op& op : ends) {
+      EXPECT_TRUE(std::get<CommitTurn>(op).committed);
     }
   }
-  // Its sessions leave their figures when they end.
+}
+
+// By indexes, or by reading a whole table.
+double rows_read(PostgresServer& server) {
+  // Sessions leave their figures when they end.
   EXPECT_TRUE(comes_true([&] {
     return server.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pawl'") ==
            "0";
   }));
   return std::stod(
-             server.query("SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_user_tables")) /
-         runs;
+      server.query("SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_user_tables"));
+}
+
+double rows_read_per_run(int runs, int at_once) {
+  PostgresServer server(without_statistics());
+  fill(server, runs, at_once);
+  return rows_read(server) / runs;
+}
+
+class Counting : public RunVisitor {
+ public:
+  Result<void> begin_run(VisitedRun /*run*/) override { return {}; }
+  Result<void> visit_entry(const replay::Entry& /*entry*/) override {
+    ++entries;
+    return {};
+  }
+  Result<void> visit_forgotten(const replay::Entry& /*entry*/, const MovedFrom& /*from*/) override {
+    return {};
+  }
+  Result<void> end_run() override {
+    ++runs;
+    return {};
+  }
+
+  int runs = 0;
+  int entries = 0;
+};
+
+double rows_visited_per_run(int runs) {
+  PostgresServer server(without_statistics());
+  fill(server, runs, 50);
+  const double before = rows_read(server);
+  {
+    const std::unique_ptr<Store> store = open_postgres(options_of(server.url())).value();
+    Counting counting;
+    EXPECT_OK(store->catalog().visit_all_runs({}, counting));
+    EXPECT_EQ(counting.runs, runs);
+    EXPECT_EQ(counting.entries, 2 * runs);
+  }
+  return (rows_read(server) - before) / runs;
+}
+
+TEST(Plans, AVisitReadsNoMoreOfEachRunIfThereAreMany) {
+  const double few = rows_visited_per_run(500);
+  const double many = rows_visited_per_run(5000);
+  EXPECT_GT(few, 3);
+  EXPECT_LT(many, 2 * few) << few << " rows a run of 500";
 }
 
 TEST(Plans, AreNotKeptFromWhenTablesWereEmpty) {
