@@ -16,16 +16,18 @@
 #define PAWL_PG_SUM(table, bytes)                                                \
   "coalesce((SELECT sum(" PAWL_PG_ROW_BYTES " + " bytes ") FROM {schema}." table \
   " AS x WHERE x.ns = r.ns AND x.run = r.key), 0)"
+// Of the rows of `x` that come before each.
+#define PAWL_PG_SUM_BEFORE(x, order) \
+  "sum(" x ".bytes) OVER (ORDER BY " order " ROWS UNBOUNDED PRECEDING) - " x ".bytes AS before"
 
 // $1 namespace, $2 and $3 behind which run and seq, $4 up to which run, $5 rows, $6 bytes; the row
 // that goes beyond the bytes is the last one. `more` has further columns.
 #define PAWL_PG_LOG_PAGE(table, more) \
-  "SELECT " PAWL_PG_ENTRY_COLUMNS ", run" more                                                  \
-  " FROM (SELECT l.*, sum(l.bytes) OVER (ORDER BY l.run, l.seq ROWS UNBOUNDED PRECEDING) - l.bytes AS before FROM "      \
-  "(SELECT e.*, " PAWL_PG_ROW_BYTES " + " PAWL_PG_BYTES("e.name") " + " PAWL_PG_BYTES(          \
-    "e.extra") " + " PAWL_PG_BYTES("e.checkpoint") " + " PAWL_PG_BYTES("e.payload") " AS "      \
-  "bytes FROM {schema}." table                                                                  \
-  " AS e WHERE e.ns = $1 AND (e.run, e.seq) > ($2::int8, $3::int8) AND e.run <= $4 ORDER BY "   \
+  "SELECT " PAWL_PG_ENTRY_COLUMNS ", run" more                                                    \
+  " FROM (SELECT l.*, " PAWL_PG_SUM_BEFORE("l", "l.run, l.seq") " FROM (SELECT "                  \
+  "e.*, " PAWL_PG_ROW_BYTES " + " PAWL_PG_BYTES("e.name") " + " PAWL_PG_BYTES("e.extra") " + "    \
+  PAWL_PG_BYTES("e.checkpoint") " + " PAWL_PG_BYTES("e.payload") " AS bytes FROM {schema}." table \
+  " AS e WHERE e.ns = $1 AND (e.run, e.seq) > ($2::int8, $3::int8) AND e.run <= $4 ORDER BY "     \
   "e.run, e.seq LIMIT $5::int8) AS l) AS p WHERE before <= $6::int8 ORDER BY run, seq"
 
 namespace pawl::store::pg {
@@ -40,8 +42,8 @@ constexpr std::int64_t kBytesMax = std::int64_t{4} << 20;
 // the last one.
 constexpr Statement kChoose{
     "walk_choose",
-    "SELECT max(w.key), count(*) FROM (SELECT s.key, sum(s.bytes) OVER (ORDER BY s.key ROWS UNBOUNDED PRECEDING) - s.bytes "
-    "AS before FROM (SELECT r.key, " PAWL_PG_SUM("pawl_input", PAWL_PG_BYTES("x.input")) " + "
+    "SELECT max(w.key), count(*) FROM (SELECT s.key, " PAWL_PG_SUM_BEFORE("s", "s.key") " FROM "
+    "(SELECT r.key, " PAWL_PG_SUM("pawl_input", PAWL_PG_BYTES("x.input")) " + "
     PAWL_PG_SUM("pawl_reason", PAWL_PG_BYTES("x.reason")) " + "
     PAWL_PG_SUM("pawl_tag", PAWL_PG_BYTES("x.value")) " + "
     PAWL_PG_SUM("pawl_inbox", PAWL_PG_BYTES("x.payload") " + " PAWL_PG_BYTES("x.extra")) " + "
