@@ -51,16 +51,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
                              std::span<const Op> ops, bool trusts) {
   PAWL_TRY(connection_.ensure());
   forget_keys_of_before();
-  session_.begin();
-  runs_.begin(trusts);
-  logs_.begin(!trusts);
-  inboxes_.begin();
-  tasks_.begin();
-  promises_.begin();
-  workers_.begin(trusts);
-  operations_.begin();
-  operations_.expect_no_concern();
-  Result<void> done = prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_});
+  Result<void> done = look_ahead(ops, trusts);
   if (done.has_value()) {
     done = what_to_do();
   }
@@ -77,6 +68,31 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
   }
   runs_.committed(own_workers_);
   return {};
+}
+
+void Writer::begin(bool trusts) {
+  session_.begin();
+  runs_.begin(trusts);
+  logs_.begin(!trusts);
+  inboxes_.begin();
+  tasks_.begin();
+  promises_.begin();
+  workers_.begin(trusts);
+  operations_.begin();
+  operations_.expect_no_concern();
+}
+
+// What is missing is not locked besides what is: that would be out of order.
+Result<void> Writer::look_ahead(std::span<const Op> ops, bool trusts) {
+  for (int i = 1;; ++i) {
+    begin(trusts);
+    PAWL_TRY_ASSIGN(const bool is_complete,
+                    prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_}));
+    if (is_complete || i == kAttemptsMax) {
+      return {};
+    }
+    session_.roll_back();
+  }
 }
 
 // A server that has crashed gives out again what a transaction drew that it did not commit.
