@@ -16,6 +16,8 @@ namespace {
 
 // How often something that others change at the same moment is tried again before that is said.
 constexpr int kAttemptsMax = 5;
+// How often all is locked anew because others came first, before the rest is locked as it comes.
+constexpr int kLooksMax = 10;
 
 constexpr Statement kSavepoint{"savepoint", "SAVEPOINT pawl_turn"};
 constexpr Statement kUndo{"undo", "ROLLBACK TO SAVEPOINT pawl_turn"};
@@ -88,7 +90,7 @@ Result<void> Writer::look_ahead(std::span<const Op> ops, bool trusts) {
     begin(trusts);
     PAWL_TRY_ASSIGN(const bool is_complete,
                     prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_}));
-    if (is_complete || i == kAttemptsMax) {
+    if (is_complete || i == kLooksMax) {
       return {};
     }
     session_.roll_back();
