@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "workloads/bench.h"
+#include "workloads/processes.h"
 
 namespace pawl::cli {
 
@@ -35,6 +36,7 @@ struct Arguments {
   std::size_t concurrency = 0;
   std::size_t runs = 0;
   std::size_t steps = 0;
+  std::size_t processes = 0;
   std::string store;
   std::string output = "table";
   bool quick = false;
@@ -198,11 +200,15 @@ constexpr const char* kDetails =
     "      million takes some minutes and 1 GB of disk: --runs 10000 leaves it out\n"
     "  w5  from sending a signal to the code that waits for it, 2,000 times\n"
     "  w6  w1 at 128 killed at half: time until all runs are done, what was lost or doubled\n"
+    "  w7  w1 at 128 by four processes, beside what one of them reaches\n"
+    "  w8  claims of 100 runs that are due among 1,000, 10,000 and 100,000 open ones;\n"
+    "      --runs 1000000 goes on\n"
     "\n"
     "Each result has steps_s (steps a second) or secs, p50_ms and p99_ms, raw (what the store\n"
     "alone needs for the same rows, in the unit of the figure) and ratio (figure / raw).\n"
     "Percentiles: of a step (w1, w2), of a round (w3), of how late a sleeper is (w4), of a\n"
-    "signal (w5), of the end of a run after the kill (w6). Exit code 1 if a bar is not met.\n"
+    "signal (w5), of the end of a run after the kill (w6), of a claim (w8). raw is what one\n"
+    "process reaches (w7), what the first size costs (w8). Exit code 1 if a bar is not met.\n"
     "\n"
     "Databases are made in a new directory, beside the file that --store names, and removed.\n"
     "That file and what lies beside it are left alone.\n";
@@ -216,6 +222,7 @@ int run(const Arguments& arguments) {
   options.concurrency = given(arguments.concurrency);
   options.runs = given(arguments.runs);
   options.steps = given(arguments.steps);
+  options.processes = given(arguments.processes);
   options.store = arguments.store;
   options.quick = arguments.quick;
   options.program = "/proc/self/exe";
@@ -275,16 +282,20 @@ void add_bench_command(Frame& frame) {
       ->add_option_function<std::string>(
           "--workload",
           [target = arguments.get()](const std::string& text) { target->workloads = split(text); },
-          "Comma-separated, of w1 to w6, see below (default: all)")
+          "Comma-separated, of w1 to w8, see below (default: all)")
       ->type_name("NAMES");
-  command->add_option("--concurrency", arguments->concurrency, "Runs at a time (w1, w6)")
+  command->add_option("--concurrency", arguments->concurrency, "Runs at a time (w1, w6, w7)")
       ->check(whole_number(workloads::kRunsMax))
       ->type_name("N");
-  command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6)")
+  command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6, w7, w8)")
       ->check(whole_number(workloads::kRunsMax))
       ->type_name("N");
-  command->add_option("--steps", arguments->steps, "Steps of a run (w1, w2, w3, w6), signals (w5)")
+  command
+      ->add_option("--steps", arguments->steps, "Steps of a run (w1, w2, w3, w6, w7), signals (w5)")
       ->check(whole_number(workloads::kStepsMax))
+      ->type_name("N");
+  command->add_option("--processes", arguments->processes, "Worker processes (w7; default: 4)")
+      ->check(whole_number(workloads::kProcessesMax))
       ->type_name("N");
   command
       ->add_option("--store", arguments->store,
@@ -297,12 +308,14 @@ void add_bench_command(Frame& frame) {
                     "Less of w1, w2, w5 and w6, no million: a minute in all");
 }
 
-std::unique_ptr<int> run_victim_if_asked(int argc, char** argv) {
-  if (argc < 2 || argv[1] != workloads::kVictim) {
+std::unique_ptr<int> run_part_if_asked(int argc, char** argv) {
+  const std::string_view word = argc < 2 ? std::string_view() : argv[1];
+  if (word != workloads::kVictim && word != workloads::kMember) {
     return nullptr;
   }
-  return std::make_unique<int>(
-      workloads::run_bench_victim(std::vector<std::string>(argv + 2, argv + argc)));
+  const std::vector<std::string> arguments(argv + 2, argv + argc);
+  return std::make_unique<int>(word == workloads::kVictim ? workloads::run_bench_victim(arguments)
+                                                          : workloads::run_bench_member(arguments));
 }
 
 }  // namespace pawl::cli

@@ -5,7 +5,7 @@
 
 namespace pawl::cli {
 
-// The process that `pawl bench` starts to be killed; null if these are not its arguments.
-std::unique_ptr<int> run_victim_if_asked(int argc, char** argv);
+// A process that `pawl bench` has started; null if these are not the arguments of one.
+std::unique_ptr<int> run_part_if_asked(int argc, char** argv);
 
 }  // namespace pawl::cli

@@ -44,7 +44,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    if (const auto code = pawl::cli::run_victim_if_asked(argc, argv)) {
+    if (const auto code = pawl::cli::run_part_if_asked(argc, argv)) {
       return *code;
     }
     return run(argc, argv);

@@ -1,6 +1,7 @@
 #include "workloads/bench.h"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,120 +16,15 @@
 #include <mutex>
 #include <numeric>
 
-#include "engine/thread_environment.h"
 #include "pawl/pawl.hpp"
-#include "sdk/client.h"
+#include "workloads/claims.h"
 #include "workloads/ground.h"
+#include "workloads/processes.h"
+#include "workloads/subject.h"
 
 namespace pawl::workloads {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// --- The workflows -------------------------------------------------------------------------------
-
-// When each step of each run was executed. Written by activities; steps of one run follow one
-// another.
-class Recorder {
- public:
-  void prepare(std::size_t runs, std::size_t steps) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    times_.assign(runs, {});
-    for (auto& times : times_) {
-      times.reserve(steps);
-    }
-  }
-  void note(std::size_t run) {
-    if (run < times_.size()) {
-      times_[run].push_back(Clock::now());
-    }
-  }
-  // Milliseconds from each step to the next one of its run, sorted.
-  std::vector<double> gaps_ms() const {
-    std::vector<double> gaps;
-    for (const auto& times : times_) {
-      for (std::size_t i = 1; i < times.size(); ++i) {
-        gaps.push_back(std::chrono::duration<double, std::milli>(times[i] - times[i - 1]).count());
-      }
-    }
-    std::sort(gaps.begin(), gaps.end());
-    return gaps;
-  }
-  const std::vector<Clock::time_point>& times(std::size_t run) const { return times_[run]; }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::vector<Clock::time_point>> times_;
-};
-
-Recorder recorder;                              // NOLINT: activities are plain functions here.
-std::ofstream* step_file = nullptr;             // NOLINT
-std::mutex step_file_mutex;                     // NOLINT
-std::atomic<std::int64_t> continued_ns = 0;     // NOLINT
-std::atomic<std::uint64_t> executed_steps = 0;  // NOLINT
-std::atomic<std::uint64_t> last_step = 0;       // NOLINT: the process dies in this one; 0: in none.
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
-      .count();
-}
-
-int step(int run, int number) {
-  recorder.note(static_cast<std::size_t>(run));
-  if (executed_steps.fetch_add(1, std::memory_order_relaxed) + 1 == last_step) {
-    kill(getpid(), SIGKILL);
-  }
-  if (step_file != nullptr) {
-    const std::lock_guard<std::mutex> lock(step_file_mutex);
-    *step_file << run << " " << number << "\n" << std::flush;
-  }
-  return number;
-}
-
-// `run` names the run in the recorder.
-Workflow<int> run_steps(Context ctx, int run, int count) {
-  int sum = 0;
-  for (int i = 0; i < count; ++i) {
-    sum += co_await ctx.run("step", step, run, i);
-  }
-  co_return sum;
-}
-
-Workflow<int> run_parallel(Context ctx, int run, int count) {
-  std::vector<Future<int>> futures;
-  futures.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    futures.push_back(ctx.run("step", step, run, i));
-  }
-  const std::vector<int> results = co_await all(futures);
-  co_return static_cast<int>(results.size());
-}
-
-Workflow<void> run_sleep(Context ctx, int ms) { co_await ctx.sleep(Millis(ms)); }
-
-Workflow<int> run_signals(Context ctx, int count) {
-  for (int i = 0; i < count; ++i) {
-    co_await ctx.signal("go");
-    continued_ns = now_ns();
-  }
-  co_return count;
-}
-
-Registry make_registry() {
-  Registry registry;
-  registry.workflow("steps", run_steps);
-  registry.workflow("parallel", run_parallel);
-  registry.workflow("sleep", run_sleep);
-  registry.workflow("signals", run_signals);
-  return registry;
-}
-
-// --- The bench -----------------------------------------------------------------------------------
 
 double at(const std::vector<double>& sorted, double part) {
   if (sorted.empty()) {
@@ -155,189 +51,6 @@ double resident_bytes() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-// What is to be run, and how much of it at once.
-struct Load {
-  std::string kind;
-  std::string prefix;                // Of the runs' ids; their numbers follow.
-  std::vector<std::size_t> numbers;  // Of the runs.
-  std::size_t open_max = 1;          // Runs that are open at a time.
-  std::size_t starts_max = 1000;     // Starts that have no answer yet at a time.
-  std::function<std::string(std::size_t)> input;
-  std::function<void(std::size_t)> on_start;       // On the loop, here and below.
-  std::function<void(std::size_t)> on_end;         // Completed.
-  std::function<void(std::size_t ended)> on_tick;  // Ten times a second, by the caller of run().
-};
-
-std::vector<std::size_t> first_numbers(std::size_t count) {
-  std::vector<std::size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-  return numbers;
-}
-
-// An engine with the workflows of the bench, called without a thread for each caller. A store that
-// fails ends the bench: a figure with retries in it says nothing.
-class Subject {
- public:
-  explicit Subject(const std::string& url) : trouble_(std::make_shared<Trouble>()) {
-    EngineOptions options;
-    options.on_error = [trouble = trouble_](std::string_view what) { trouble->set(what); };
-    environment_ = engine::make_thread_environment();
-    client_ = std::make_unique<detail::Client>(environment_, make_registry(), options);
-    client_->open(detail::open_store(url, options),
-                  {std::make_shared<detail::Settings>(), false, {}});
-  }
-
-  engine::Engine& engine() { return client_->engine(); }
-
-  // Waits until `is_done` is set, with `on_tick` ten times a second.
-  Result<void> wait(engine::Latch& is_done, const std::function<void()>& on_tick = {}) {
-    while (!environment_->wait(is_done, 100)) {
-      PAWL_TRY(trouble_->get());
-      if (on_tick) {
-        on_tick();
-      }
-    }
-    return trouble_->get();
-  }
-
-  // Runs all of it. The first error, if any.
-  Result<void> run(const Load& load) {
-    const auto loading = std::make_shared<Loading>();
-    loading->load = load;
-    while (loading->may_start()) {
-      start_next(loading);
-    }
-    if (load.numbers.empty()) {
-      return {};
-    }
-    PAWL_TRY(wait(loading->done, [&] {
-      if (load.on_tick) {
-        load.on_tick(loading->ended);
-      }
-    }));
-    const std::lock_guard<std::mutex> lock(loading->mutex);
-    const std::optional<Error> error = loading->error;
-    return error ? Result<void>(*error) : Result<void>();
-  }
-
-  void stop() { client_->stop(); }
-
- private:
-  class Trouble {
-   public:
-    void set(std::string_view what) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (what_.empty()) {
-        what_ = what;
-      }
-    }
-    Result<void> get() {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      return what_.empty() ? Result<void>() : make_error(ErrorCode::kStoreIo, what_);
-    }
-
-   private:
-    std::mutex mutex_;
-    std::string what_;
-  };
-
-  struct Loading {
-    Load load;
-    std::mutex mutex;
-    std::size_t next = 0;  // In load.numbers.
-    std::size_t starting = 0;
-    std::size_t open = 0;  // With those that are starting.
-    std::atomic<std::size_t> ended = 0;
-    std::optional<Error> error;
-    engine::Latch done;
-
-    // True: a start is due, and is counted as under way.
-    bool may_start() {
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (error || next == load.numbers.size() || starting == load.starts_max ||
-          open == load.open_max) {
-        return false;
-      }
-      ++starting;
-      ++open;
-      return true;
-    }
-    void fail(const Error& what) {
-      {
-        const std::lock_guard<std::mutex> lock(mutex);
-        if (!error) {
-          error = what;
-        }
-      }
-      done.set();
-    }
-  };
-
-  void start_next(const std::shared_ptr<Loading>& loading) {
-    std::size_t number = 0;
-    {
-      const std::lock_guard<std::mutex> lock(loading->mutex);
-      number = loading->load.numbers[loading->next++];
-    }
-    engine::StartRequest request;
-    request.kind = loading->load.kind;
-    request.id = loading->load.prefix + std::to_string(number);
-    request.input = loading->load.input(number);
-    engine().start_run(
-        std::move(request), [this, loading, number](const Result<engine::StartedRun>& started) {
-          if (!started) {
-            loading->fail(started.error());
-            return;
-          }
-          if (loading->load.on_start) {
-            loading->load.on_start(number);
-          }
-          engine().wait(started->id,
-                        [this, loading, number](const Result<engine::RunOutcome>& outcome) {
-                          run_ended(loading, number, outcome);
-                        });
-          {
-            const std::lock_guard<std::mutex> lock(loading->mutex);
-            --loading->starting;
-          }
-          if (loading->may_start()) {
-            start_next(loading);
-          }
-        });
-  }
-
-  void run_ended(const std::shared_ptr<Loading>& loading, std::size_t number,
-                 const Result<engine::RunOutcome>& outcome) {
-    if (!outcome) {
-      loading->fail(outcome.error());
-      return;
-    }
-    if (outcome->status != store::RunStatus::kCompleted) {
-      loading->fail(make_error(
-          ErrorCode::kInvalidState,
-          "run '" + loading->load.prefix + std::to_string(number) + "' ended as " +
-              std::string(store::status_name(outcome->status)) + ": " + outcome->payload));
-      return;
-    }
-    if (loading->load.on_end) {
-      loading->load.on_end(number);
-    }
-    {
-      const std::lock_guard<std::mutex> lock(loading->mutex);
-      --loading->open;
-    }
-    if (++loading->ended == loading->load.numbers.size()) {
-      loading->done.set();
-    } else if (loading->may_start()) {
-      start_next(loading);
-    }
-  }
-
-  std::shared_ptr<Trouble> trouble_;
-  std::shared_ptr<engine::Environment> environment_;
-  std::unique_ptr<detail::Client> client_;
-};
-
 class Bench {
  public:
   Bench(const BenchOptions& options, Workspace& workspace,
@@ -351,12 +64,12 @@ class Bench {
   Result<void> run() {
     using Workload = Result<void> (Bench::*)();
     const std::vector<std::pair<std::string, Workload>> all = {
-        {"w1", &Bench::w1}, {"w2", &Bench::w2}, {"w3", &Bench::w3},
-        {"w4", &Bench::w4}, {"w5", &Bench::w5}, {"w6", &Bench::w6}};
+        {"w1", &Bench::w1}, {"w2", &Bench::w2}, {"w3", &Bench::w3}, {"w4", &Bench::w4},
+        {"w5", &Bench::w5}, {"w6", &Bench::w6}, {"w7", &Bench::w7}, {"w8", &Bench::w8}};
     for (const std::string& name : options_.workloads) {
       if (std::none_of(all.begin(), all.end(), [&](const auto& it) { return it.first == name; })) {
         return make_error(ErrorCode::kInvalidArgument,
-                          "there is no workload '" + name + "'; there are w1 to w6");
+                          "there is no workload '" + name + "'; there are w1 to w8");
       }
     }
     PAWL_TRY(check_sizes());
@@ -370,20 +83,6 @@ class Bench {
   }
 
  private:
-  static std::string steps_input(std::size_t run, std::size_t steps) {
-    return "[" + std::to_string(run) + "," + std::to_string(steps) + "]";
-  }
-  static Load steps_load(const std::string& prefix, std::vector<std::size_t> numbers,
-                         std::size_t steps, std::size_t concurrency) {
-    Load load;
-    load.kind = "steps";
-    load.prefix = prefix;
-    load.numbers = std::move(numbers);
-    load.open_max = concurrency;
-    load.input = [steps](std::size_t run) { return steps_input(run, steps); };
-    return load;
-  }
-
   std::size_t w1_runs() const { return options_.runs.value_or(options_.quick ? 400 : 2000); }
   std::size_t w1_steps() const { return options_.steps.value_or(10); }
 
@@ -394,13 +93,13 @@ class Bench {
   }
 
   Result<void> check_sizes() const {
-    const bool has_both = is_wanted("w1") || is_wanted("w6");
+    const bool has_both = is_wanted("w1") || is_wanted("w6") || is_wanted("w7");
     if (options_.runs.value_or(1) > kRunsMax || options_.steps.value_or(1) > kStepsMax ||
         (has_both && w1_runs() * w1_steps() > kStepsOfAllRunsMax)) {
       return make_error(ErrorCode::kInvalidArgument,
                         "that is too much: at most " + std::to_string(kRunsMax) + " runs, " +
                             std::to_string(kStepsMax) + " steps of a run, and " +
-                            std::to_string(kStepsOfAllRunsMax) + " of all runs (w1, w6)");
+                            std::to_string(kStepsOfAllRunsMax) + " of all runs (w1, w6, w7)");
     }
     return {};
   }
@@ -451,6 +150,9 @@ class Bench {
   Result<void> w4_with(std::size_t runs);
   Result<void> w5();
   Result<void> w6();
+  Result<void> w7();
+  Result<Figure> w7_round(std::size_t processes, std::size_t round, std::size_t rounds);
+  Result<void> w8();
   Result<void> run_victim(const std::vector<std::string>& arguments);
 
   const BenchOptions& options_;
@@ -508,7 +210,7 @@ Result<Figure> Bench::w1_round(std::size_t concurrency, std::size_t round, std::
   Figure figure;
   figure.workload = "w1";
   figure.variant = "concurrency=" + std::to_string(concurrency);
-  recorder.prepare(runs, steps);
+  observed.recorder.prepare(runs, steps);
   {
     Subject subject(url);
     Load load = steps_load("w1-", first_numbers(runs), steps, concurrency);
@@ -522,7 +224,7 @@ Result<Figure> Bench::w1_round(std::size_t concurrency, std::size_t round, std::
     figure.more.emplace_back("cpu_us_per_step",
                              (cpu_seconds() - cpu) * 1e6 / static_cast<double>(runs * steps));
   }
-  const std::vector<double> gaps = recorder.gaps_ms();
+  const std::vector<double> gaps = observed.recorder.gaps_ms();
   figure.p50_ms = at(gaps, 0.5);
   figure.p99_ms = at(gaps, 0.99);
   progress_(what + ": the raw limit");
@@ -546,22 +248,22 @@ Result<void> Bench::w2() {
     Figure figure;
     figure.workload = "w2";
     figure.variant = "steps=" + std::to_string(steps);
-    recorder.prepare(1, steps);
-    executed_steps = 0;
+    observed.recorder.prepare(1, steps);
+    observed.executed_steps = 0;
     {
       Subject subject(url);
       Load load = steps_load("w2-", {0}, steps, 1);
-      load.on_tick = [&](std::size_t) { counting(what, steps)(executed_steps); };
+      load.on_tick = [&](std::size_t) { counting(what, steps)(observed.executed_steps); };
       const auto started = Clock::now();
       PAWL_TRY(subject.run(load));
       const double secs = seconds_since(started);
       figure.steps_s = static_cast<double>(steps) / secs;
       figure.more.emplace_back("wall_s", secs);
     }
-    const std::vector<double> gaps = recorder.gaps_ms();
+    const std::vector<double> gaps = observed.recorder.gaps_ms();
     figure.p50_ms = at(gaps, 0.5);
     figure.p99_ms = at(gaps, 0.99);
-    const std::vector<Clock::time_point>& times = recorder.times(0);
+    const std::vector<Clock::time_point>& times = observed.recorder.times(0);
     const std::size_t part = std::min<std::size_t>(500, times.size() / 2);
     const auto median_of = [&](std::size_t from) {
       std::vector<double> part_gaps;
@@ -591,8 +293,9 @@ Result<void> Bench::w2() {
 Result<void> Bench::run_victim(const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {options_.program, std::string(kVictim)};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  PAWL_TRY(workspace_.start(std::move(words)));
-  if (!workspace_.wait_until_killed()) {
+  PAWL_TRY_ASSIGN(Workspace::Child victim, workspace_.start(std::move(words)));
+  const int status = workspace_.wait(victim);
+  if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
     return make_error(ErrorCode::kInvalidState, "the process to be killed ended by itself");
   }
   return {};
@@ -608,13 +311,13 @@ Result<void> Bench::w2_recovery(std::size_t steps) {
   Figure figure;
   figure.workload = "w2";
   figure.variant = "recovery of " + std::to_string(half) + " steps";
-  recorder.prepare(1, steps);
+  observed.recorder.prepare(1, steps);
   const auto started = Clock::now();
   {
     Subject subject(url);
     PAWL_TRY(subject.run(steps_load("w2-", {0}, steps, 1)));
   }
-  const std::vector<Clock::time_point>& times = recorder.times(0);
+  const std::vector<Clock::time_point>& times = observed.recorder.times(0);
   if (times.empty()) {
     return make_error(ErrorCode::kInvalidState, "w2: nothing was left to do after the kill");
   }
@@ -639,7 +342,7 @@ Result<void> Bench::w3() {
     progress_("w3: one run with " + std::to_string(steps) + " parallel steps, round " +
               std::to_string(round + 1) + " of 5");
     const std::string url = fresh_url();
-    recorder.prepare(0, 0);
+    observed.recorder.prepare(0, 0);
     {
       Subject subject(url);
       Load load = steps_load("w3-", {0}, steps, 1);
@@ -805,14 +508,14 @@ Result<void> Bench::w5() {
       if (i % 100 == 0) {
         counting(what, count)(i);
       }
-      continued_ns = 0;
+      observed.continued_ns = 0;
       const std::int64_t sent = now_ns();
       PAWL_TRY(answer(
           [&](const auto& done) { subject.engine().signal("w5", "go", "null", "", "", done); }));
-      while (continued_ns == 0) {
+      while (observed.continued_ns == 0) {
         usleep(20);
       }
-      delays.push_back(static_cast<double>(continued_ns - sent) * 1e-6);
+      delays.push_back(static_cast<double>(observed.continued_ns - sent) * 1e-6);
     }
   }
   std::sort(delays.begin(), delays.end());
@@ -880,8 +583,8 @@ Result<void> Bench::w6() {
   Figure figure;
   figure.workload = "w6";
   figure.variant = "killed at half, " + std::to_string(acknowledged.size()) + " acknowledged";
-  recorder.prepare(runs, steps);
-  executed_steps = 0;
+  observed.recorder.prepare(runs, steps);
+  observed.executed_steps = 0;
   const std::string again_path = (workspace_.directory() / "w6").string() + ".again";
   std::ofstream again(again_path);
   std::mutex mutex;
@@ -892,7 +595,7 @@ Result<void> Bench::w6() {
   if (left == 0) {
     all_done.set();
   }
-  step_file = &again;
+  observed.step_file = &again;
   const auto started = Clock::now();
   const Result<void> finished = [&]() -> Result<void> {
     Subject subject(url);
@@ -918,13 +621,13 @@ Result<void> Bench::w6() {
     };
     PAWL_TRY(subject.run(load));
     // A run that is lost never ends: as long as steps are executed, none is given up.
-    std::uint64_t seen = executed_steps;
+    std::uint64_t seen = observed.executed_steps;
     auto last_change = Clock::now();
     bool is_given_up = false;
     while (!all_done.is_set() && !is_given_up) {
       usleep(1000);
-      if (seen != executed_steps) {
-        seen = executed_steps;
+      if (seen != observed.executed_steps) {
+        seen = observed.executed_steps;
         last_change = Clock::now();
       }
       is_given_up = seconds_since(last_change) > 60;
@@ -933,13 +636,13 @@ Result<void> Bench::w6() {
     subject.stop();
     return {};
   }();
-  step_file = nullptr;
+  observed.step_file = nullptr;
   again.close();
   PAWL_TRY(finished);
   lost += static_cast<double>(left + wrong);
   double resumed = figure.secs.value_or(0);  // Until the first step of a run from before the kill.
   for (const std::size_t run : acknowledged) {
-    for (const Clock::time_point& time : recorder.times(run)) {
+    for (const Clock::time_point& time : observed.recorder.times(run)) {
       resumed = std::min(resumed, std::chrono::duration<double>(time - started).count());
     }
   }
@@ -959,10 +662,104 @@ Result<void> Bench::w6() {
   figure.bar = "nothing lost or doubled, resumed within 1 s";
   figure.is_met = lost == 0 && doubled == 0 && resumed <= 1;
   PAWL_TRY_ASSIGN(const RawFigure limit,
-                  raw(url, concurrency, std::max<std::size_t>(executed_steps, 1)));
+                  raw(url, concurrency, std::max<std::size_t>(observed.executed_steps, 1)));
   set_raw(figure, limit.secs);
   clean(url);
   return report_(figure);
+}
+
+// As in w1, the round with the median ratio stands for all.
+Result<void> Bench::w7() {
+  const std::size_t processes = options_.processes.value_or(4);
+  constexpr std::size_t kRounds = 5;
+  std::vector<Figure> figures;
+  for (std::size_t round = 1; round <= kRounds; ++round) {
+    PAWL_TRY_ASSIGN(Figure figure, w7_round(processes, round, kRounds));
+    figures.push_back(std::move(figure));
+  }
+  std::sort(figures.begin(), figures.end(),
+            [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
+  Figure& median = figures[kRounds / 2];
+  median.more.emplace_back("rounds", static_cast<double>(kRounds));
+  median.more.emplace_back("ratio_lowest", figures.front().ratio);
+  median.more.emplace_back("ratio_highest", figures.back().ratio);
+  if (!ground_->is_file()) {
+    median.bar = "90 % of one process";
+    median.is_met = median.ratio >= 0.9;
+  }
+  return report_(median);
+}
+
+// The limit is what one process reaches.
+Result<Figure> Bench::w7_round(std::size_t processes, std::size_t round, std::size_t rounds) {
+  Figure figure;
+  figure.workload = "w7";
+  figure.variant = "processes=" + std::to_string(processes);
+  FleetLoad load;
+  load.program = options_.program;
+  load.runs = w1_runs();
+  load.steps = w1_steps();
+  load.concurrency = options_.concurrency.value_or(128);
+  const auto steps = static_cast<double>(load.runs * load.steps);
+  double one = 0;
+  for (const std::size_t count : {std::size_t{1}, processes}) {
+    progress_("w7: " + std::to_string(load.runs) + " runs of " + std::to_string(load.steps) +
+              " steps by " + std::to_string(count) + " processes, round " + std::to_string(round) +
+              " of " + std::to_string(rounds));
+    load.url = fresh_url();
+    load.processes = count;
+    PAWL_TRY_ASSIGN(const double secs, run_fleet(workspace_, load));
+    clean(load.url);
+    one = count == 1 ? steps / secs : one;
+    figure.steps_s = steps / secs;
+  }
+  set_raw(figure, one);
+  return figure;
+}
+
+// Each size is reached by more runs that sleep for long. The limit is what the first size costs.
+Result<void> Bench::w8() {
+  constexpr std::size_t kClaimed = 2000;
+  constexpr std::size_t kLimit = 100;
+  const std::size_t most = options_.runs.value_or(options_.quick ? 10'000 : 100'000);
+  const std::string url = ground_->fast(fresh_url());
+  double first_ms = 0;
+  std::size_t open = 0;
+  for (std::size_t size = std::min<std::size_t>(most, 1000); size <= most; size *= 10) {
+    const std::string what = "w8: claims among " + std::to_string(size) + " open runs";
+    progress_(what);
+    {
+      Subject subject(url);
+      Load load;
+      load.kind = "sleep";
+      load.prefix = "w8-" + std::to_string(size) + "-";
+      load.numbers = first_numbers(size - open);
+      load.input = [](std::size_t) { return "864000000"; };
+      load.on_tick = [&](std::size_t begun) { counting(what, size)(open + begun); };
+      PAWL_TRY(subject.start(load));
+    }
+    open = size;
+    PAWL_TRY_ASSIGN(const auto store, ground_->open(url));
+    PAWL_TRY_ASSIGN(
+        const std::vector<double> claims_ms,
+        measure_claims(*store, "sleep", "w8-due-" + std::to_string(size) + "-", kClaimed, kLimit));
+    Figure figure;
+    figure.workload = "w8";
+    figure.variant = "open=" + std::to_string(size);
+    figure.p50_ms = at(claims_ms, 0.5);
+    figure.p99_ms = at(claims_ms, 0.99);
+    figure.secs = figure.p50_ms / 1000;
+    first_ms = first_ms == 0 ? figure.p50_ms : first_ms;
+    set_raw(figure, first_ms / 1000);
+    figure.more.emplace_back("claimed_at_once", static_cast<double>(kLimit));
+    if (size > 1000) {
+      figure.bar = "a claim costs what it does among 1,000 (within 1.5)";
+      figure.is_met = figure.ratio <= 1.5;
+    }
+    PAWL_TRY(report_(figure));
+  }
+  clean(url);
+  return {};
 }
 
 }  // namespace
@@ -985,16 +782,9 @@ int run_bench_victim(const std::vector<std::string>& arguments) {
   const std::size_t steps = number(2);
   const std::size_t runs = is_w6 ? number(4) : 1;
   std::ofstream starts_out(is_w6 ? arguments.at(6) : "/dev/null");
-  recorder.prepare(runs, steps);
-  last_step = number(3);
-  Load load;
-  load.kind = "steps";
-  load.prefix = is_w6 ? "w6-" : "w2-";
-  load.numbers = first_numbers(runs);
-  load.open_max = is_w6 ? number(5) : 1;
-  load.input = [steps](std::size_t run) {
-    return "[" + std::to_string(run) + "," + std::to_string(steps) + "]";
-  };
+  observed.recorder.prepare(runs, steps);
+  observed.last_step = number(3);
+  Load load = steps_load(is_w6 ? "w6-" : "w2-", first_numbers(runs), steps, is_w6 ? number(5) : 1);
   load.on_start = [&](std::size_t run) { starts_out << run << "\n" << std::flush; };
   Subject subject(arguments.at(0));
   const Result<void> done = subject.run(load);

@@ -15,10 +15,11 @@
 namespace pawl::workloads {
 
 struct BenchOptions {
-  std::vector<std::string> workloads;  // w1 … w6; empty: all.
+  std::vector<std::string> workloads;  // w1 … w8; empty: all.
   std::optional<std::size_t> concurrency;
   std::optional<std::size_t> runs;
   std::optional<std::size_t> steps;
+  std::optional<std::size_t> processes;
   // URL of a file that is not there: databases are made in a new directory beside it, and removed.
   // Empty: in a new directory here.
   std::string store;
@@ -29,6 +30,7 @@ struct BenchOptions {
 // The most that may be asked for: what is noted for each run and step has to fit into memory.
 inline constexpr std::size_t kRunsMax = 10'000'000;
 inline constexpr std::size_t kStepsMax = 10'000'000;
+inline constexpr std::size_t kProcessesMax = 1000;
 inline constexpr std::size_t kStepsOfAllRunsMax = 100'000'000;
 
 struct Figure {

@@ -69,6 +69,10 @@ class SqliteGround : public Ground {
     options.path = copy;
     return store::open_store(store::StoreUrl(options));
   }
+  Result<std::unique_ptr<store::Store>> open(const std::string& url) override {
+    PAWL_TRY_ASSIGN(const store::StoreUrl options, store::parse_store_url(url));
+    return store::open_store(options);
+  }
   Result<double> disk_mb(const std::string& url) override {
     PAWL_TRY_ASSIGN(const store::SqliteOptions options, store::parse_sqlite_url(url));
     std::error_code error;
@@ -127,10 +131,11 @@ class PostgresGround : public Ground {
     PAWL_TRY_ASSIGN(const store::PostgresOptions options, store::parse_postgres_url(url));
     return workloads::read_log(options, rows_max);
   }
-  Result<std::unique_ptr<store::Store>> look(const std::string& url) override {
+  Result<std::unique_ptr<store::Store>> open(const std::string& url) override {
     PAWL_TRY_ASSIGN(const store::StoreUrl options, store::parse_store_url(url));
     return store::open_store(options);
   }
+  Result<std::unique_ptr<store::Store>> look(const std::string& url) override { return open(url); }
   Result<double> disk_mb(const std::string& url) override {
     PAWL_TRY_ASSIGN(const auto store, look(url));
     PAWL_TRY_ASSIGN(const store::StoreFigures figures, store->catalog().read_figures(0));

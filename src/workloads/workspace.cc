@@ -1,5 +1,6 @@
 #include "workloads/workspace.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <system_error>
 
 namespace pawl::workloads {
@@ -24,7 +26,33 @@ Result<void> Workspace::make(const std::string& prefix) {
   return {};
 }
 
-Result<void> Workspace::start(std::vector<std::string> words) {
+namespace {
+
+// In the new process: it goes with the one that started it, however that ends, and takes signals in
+// the usual way.
+[[noreturn]] void become(char** words, pid_t parent, int in, int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const bool is_connected = in < 0 || (dup2(in, 0) == 0 && dup2(out, 1) == 1);
+  if (is_connected && getppid() == parent) {
+    execv(words[0], words);
+  }
+  _exit(127);
+}
+
+void close_all(std::initializer_list<int> files) {
+  for (const int file : files) {
+    if (file >= 0) {
+      close(file);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Workspace::Child> Workspace::start(std::vector<std::string> words, Talks talks) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) {
@@ -35,45 +63,46 @@ Result<void> Workspace::start(std::vector<std::string> words) {
   if (is_removed_) {
     return make_error(ErrorCode::kInvalidState, "the bench has been stopped");
   }
+  int in[2] = {-1, -1};
+  int out[2] = {-1, -1};
+  const bool has_pipes =
+      talks == Talks::kNo || (pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
   const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child < 0) {
+  const pid_t pid = has_pipes ? fork() : -1;
+  if (pid < 0) {
+    const int error = errno;
+    close_all({in[0], in[1], out[0], out[1]});
     return make_error(ErrorCode::kStoreIo,
-                      std::string("cannot start a second process: ") + std::strerror(errno));
+                      std::string("cannot start another process: ") + std::strerror(error));
   }
-  if (child == 0) {
-    // It goes with this process, however that ends, and takes signals in the usual way.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (getppid() == parent) {
-      execv(pointers[0], pointers.data());
-    }
-    _exit(127);
+  if (pid == 0) {
+    become(pointers.data(), parent, in[0], out[1]);
   }
-  process_ = child;
-  return {};
+  close_all({in[0], out[1]});
+  processes_.insert(pid);
+  return Child{pid, in[1], out[0]};
 }
 
-bool Workspace::wait_until_killed() {
+int Workspace::wait(Child& child) {
+  close_all({child.to, child.from});
+  child.to = child.from = -1;
   siginfo_t info{};
   // Its number stays taken until it is known here that it has gone.
-  while (waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOWAIT) < 0 &&
+  while (waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED | WNOWAIT) < 0 &&
          errno == EINTR) {
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   int status = 0;
-  waitpid(process_, &status, 0);
-  process_ = 0;
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  waitpid(child.pid, &status, 0);
+  processes_.erase(child.pid);
+  return status;
 }
 
 bool Workspace::remove() {
   const std::lock_guard<std::mutex> lock(mutex_);
   is_removed_ = true;
-  if (process_ > 0) {
-    kill(process_, SIGKILL);
+  for (const pid_t process : processes_) {
+    kill(process, SIGKILL);
   }
   if (directory_.empty()) {
     return true;
