@@ -14,18 +14,20 @@ namespace pawl::store::pg {
 
 namespace {
 
-// Runs that are named by key, by the newest of an id, or by a task.
 #define PAWL_PG_NEWEST(ids)                                                                     \
   "SELECT n.key FROM " ids                                                                      \
   " AS i(id) CROSS JOIN LATERAL (SELECT x.key FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND " \
   "x.id = i.id ORDER BY x.number DESC LIMIT 1) AS n"
+// Runs that are named by key, by the newest of an id, or by a task.
 #define PAWL_PG_NAMED                                                                       \
   "SELECT unnest($2::int8[]) AS key UNION SELECT t.run FROM {schema}.pawl_task AS t WHERE " \
   "t.ns = $1 AND t.key = ANY($3::int8[]) UNION " PAWL_PG_NEWEST("unnest($4::text[])")
-#define PAWL_PG_LOCK_RUNS(keys)                                                              \
-  "SELECT " PAWL_PG_RUN_COLUMNS("r.") " FROM (" keys                                         \
-                                      ") AS k JOIN {schema}.pawl_run AS r ON r.ns = $1 AND " \
-                                      "r.key = k.key ORDER BY r.key FOR NO KEY UPDATE OF r"
+// One after the other: however many the server expects, it does not read the whole table for them.
+#define PAWL_PG_LOCK_RUNS(keys) \
+  "SELECT r.* FROM (SELECT k.key FROM (" keys                                                   \
+  ") AS k ORDER BY k.key) AS o CROSS JOIN LATERAL (SELECT " PAWL_PG_RUN_COLUMNS(                \
+      "x.") " FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND x.key = o.key FOR NO KEY UPDATE)" \
+            " AS r"
 constexpr Statement kLockRuns{"lock_named_runs", PAWL_PG_LOCK_RUNS(PAWL_PG_NAMED)};
 // Runs that end, named by key or by the newest of an id, and who ends with them. `ends` is false of
 // children that only hear of it.
@@ -43,11 +45,12 @@ constexpr Statement kLockRuns{"lock_named_runs", PAWL_PG_LOCK_RUNS(PAWL_PG_NAMED
 constexpr Statement kLockFamilies{
     "lock_named_families",
     PAWL_PG_ENDING("$5", "$6") PAWL_PG_LOCK_RUNS(
-        PAWL_PG_NAMED " UNION SELECT key FROM family UNION SELECT p.parent FROM (SELECT key FROM "
-                      "ending UNION SELECT unnest($7::int8[])) AS e JOIN {schema}.pawl_run AS p ON "
-                      "p.ns = $1 AND p.key = e.key UNION " PAWL_PG_NEWEST(
-                          "(SELECT g.id FROM {schema}.pawl_run AS g WHERE g.ns = $1 AND g.key = "
-                          "ANY($7::int8[]))"))};
+        PAWL_PG_NAMED
+        " UNION SELECT key FROM family UNION SELECT (SELECT p.parent FROM "
+        "{schema}.pawl_run AS p WHERE p.ns = $1 AND p.key = e.key) FROM (SELECT key FROM "
+        "ending UNION SELECT unnest($7::int8[])) AS e UNION " PAWL_PG_NEWEST(
+            "(SELECT g.id FROM {schema}.pawl_run AS g WHERE g.ns = $1 AND g.key = "
+            "ANY($7::int8[]))"))};
 // After the locks, in a snapshot of its own.
 constexpr Statement kFindNewest{
     "find_newest_keys",
