@@ -198,7 +198,7 @@ namespace {
 class Changes {
  public:
   explicit Changes(store::Store& store) : store_(store) {
-    store_.watch([this] {
+    store_.watch([this](store::Store::Change) {
       const std::scoped_lock lock(mutex_);
       has_changed_ = true;
       changed_.notify_all();

@@ -212,7 +212,8 @@ Result<void> follow(Console& console,
     store.reset();  // Its watch ends first.
     Result<bool> is_over = [&]() -> Result<bool> {
       PAWL_TRY_ASSIGN(store, open());
-      store->watch([&waiter] { waiter.wake(); });  // Before the look, so that nothing is lost.
+      // Before the look, so that nothing is lost.
+      store->watch([&waiter](store::Store::Change) { waiter.wake(); });
       return follower.look(*store);
     }();
     if (!is_over && is_over.error().code != ErrorCode::kStoreBusy) {

@@ -154,7 +154,7 @@ Result<void> EngineImpl::start() {
   PAWL_TRY_ASSIGN(const store::Sweep swept, store_->free_expired(worker_, now_ms));
   PAWL_TRY_ASSIGN(const std::vector<store::KnownWorker> workers, store_->read_workers());
   PAWL_TRY_ASSIGN(const store::News before, store_->read_news(worker_, store::kNever));
-  store_->watch([this] { on_change(); });
+  store_->watch([this](store::Store::Change change) { on_change(change); });
   post(Lane::kLoop, [this, now_ms, swept, workers, next = before.next] {
     inbox_read_ = next;  // Claims bring what came before.
     lease_until_ms_ = now_ms + options_.lease_ms;
@@ -319,13 +319,18 @@ void EngineImpl::on_alarm() {
 }
 
 // Any thread. Many changes are looked at as one.
-void EngineImpl::on_change() {
-  if (closed_ || change_posted_.exchange(true)) {
+void EngineImpl::on_change(store::Store::Change change) {
+  const bool is_end = change == store::Store::Change::kEnds;
+  if (closed_ || (is_end ? ends_posted_ : change_posted_).exchange(true)) {
     return;
   }
-  post(Lane::kLoop, [this] {
-    change_posted_ = false;
-    look_for_changes();
+  post(Lane::kLoop, [this, is_end] {
+    (is_end ? ends_posted_ : change_posted_) = false;
+    if (!is_end) {
+      look_for_changes();
+    } else if (!stopping_) {
+      check_waiters();
+    }
   });
 }
 
@@ -841,7 +846,7 @@ void EngineImpl::wait(std::string run_id, Callback<RunOutcome> done) {
     if (!started_ && !is_watching_) {
       // Whoever works tells of the end of the run; one that works watches from its start.
       is_watching_ = true;
-      store_->watch([this] { on_change(); });
+      store_->watch([this](store::Store::Change change) { on_change(change); });
     }
     // Registered before looking, so that an end in between is not missed. One that is held here
     // ends here, or its loss is noticed.

@@ -164,7 +164,7 @@ class EngineImpl final : public Engine {
   void finish_stopping();
   void set_alarm();
   void on_alarm();
-  void on_change();
+  void on_change(store::Store::Change change);
   void look_for_changes();
   void sweep();
   store::WorkerInfo worker_info(std::int64_t now_ms) const;
@@ -290,6 +290,7 @@ class EngineImpl final : public Engine {
   std::atomic<std::size_t> jobs_ = 1;
   std::atomic<bool> closed_ = false;  // No more client calls.
   std::atomic<bool> change_posted_ = false;
+  std::atomic<bool> ends_posted_ = false;
   bool started_ = false;
   bool is_watching_ = false;  // Without having been started.
   bool stopping_ = false;

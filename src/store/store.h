@@ -482,11 +482,24 @@ class Store {
   virtual Catalog& catalog() = 0;
 
   // --- Changes by others ---
+  enum class Change : std::uint8_t {
+    kAny,
+    kEnds,  // Runs have ended; that concerns only who waits for them.
+  };
   // `on_change` is called from any thread, soon after another Store has committed something that
   // may concern this one; a store that only reads is concerned by everything. Several changes may
-  // be told as one. An empty function ends it; when this returns, the old one is not running and
-  // will not be called again.
-  virtual void watch(std::function<void()> on_change) = 0;
+  // be told as one. Of ends that a store has committed just before its process died, others may
+  // not be told until it is declared dead. An empty function ends it; when this returns, the old
+  // one is not running and will not be called again.
+  virtual void watch(std::function<void(Change)> on_change) = 0;
 };
+
+// For stores that cannot tell what has changed.
+inline std::function<void()> any_change(std::function<void(Store::Change)> on_change) {
+  if (!on_change) {
+    return {};
+  }
+  return [on_change = std::move(on_change)] { on_change(Store::Change::kAny); };
+}
 
 }  // namespace pawl::store

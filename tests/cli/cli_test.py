@@ -203,7 +203,7 @@ class Bench(Directory):
         self.assertEqual(code, 0 if all(result.get("met", True) for result in results) else 1)
         for result in results:
             with self.subTest(result):
-                self.assertRegex(result["workload"], r"^w[1-6]$")
+                self.assertRegex(result["workload"], r"^w[1-8]$")
                 self.assertIsInstance(result["variant"], str)
                 self.assertNotEqual(result["variant"], "")
                 self.assertEqual(("steps_s" in result) + ("secs" in result), 1, "one figure, whose unit raw has")
@@ -220,8 +220,8 @@ class Bench(Directory):
         return results
 
     def test_every_workload_gives_its_results_and_leaves_nothing(self):
-        results = self.results("--workload", "w1,w2,w3,w5,w6", *SMALL)
-        self.assertEqual([result["workload"] for result in results], ["w1", "w2", "w2", "w3", "w5", "w6"])
+        results = self.results("--workload", "w1,w2,w3,w5,w6,w7,w8", *SMALL)
+        self.assertEqual([result["workload"] for result in results], ["w1", "w2", "w2", "w3", "w5", "w6", "w7", "w8"])
         self.assertEqual(results[0]["variant"], "concurrency=4")
         self.assertEqual(results[1]["variant"], "steps=6")
         self.assertIn("first_500_ms", results[1])
@@ -232,7 +232,14 @@ class Bench(Directory):
         self.assertEqual(results[3]["variant"], "parallel=6")
         self.assertEqual(results[5]["lost"], 0)
         self.assertEqual(results[5]["doubled"], 0)
+        self.assertEqual(results[6]["variant"], "processes=4")
+        self.assertEqual(results[7]["variant"], "open=8")
         self.assertEqual(self.names(), [])
+
+    def test_claims_go_on_to_as_many_runs_as_are_asked_for(self):
+        results = self.results("--workload", "w8", "--runs", "10000", "--store",
+                               f"sqlite:{self.root}/x.db?durability=process")
+        self.assertEqual([result["variant"] for result in results], ["open=1000", "open=10000"])
 
     def test_sleepers(self):
         result, = self.results("--workload", "w4", "--runs", "50")
@@ -266,7 +273,7 @@ class Bench(Directory):
 
     def test_mistakes_are_told_before_anything_is_done(self):
         for arguments, message in (
-            (["--workload", "w9"], "there is no workload 'w9'; there are w1 to w6"),
+            (["--workload", "w9"], "there is no workload 'w9'; there are w1 to w8"),
             (["--workload", ""], "there is no workload ''"),
             (["--workload", "w1,,w2"], "there is no workload ''"),
             (["--runs", "0"], "a whole number from 1 to"),

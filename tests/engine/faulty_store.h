@@ -124,7 +124,7 @@ class FaultyStore final : public store::Store {
     return inner_->due_tasks(now_ms, limit, next_due);
   }
   store::Catalog& catalog() override { return inner_->catalog(); }
-  void watch(std::function<void()> on_change) override { inner_->watch(std::move(on_change)); }
+  void watch(std::function<void(Change)> on_change) override { inner_->watch(std::move(on_change)); }
 
  private:
   std::shared_ptr<store::Store> inner_;

@@ -60,7 +60,7 @@ Result<void> notify(Connection& connection, std::string_view channel, std::strin
                     std::string_view text) {
   PAWL_TRY(connection.ensure());
   Batch batch(connection);
-  batch.notify(channel, sender, text);
+  batch.notify({channel, sender, text});
   return batch.run();
 }
 
@@ -88,7 +88,7 @@ TEST(ListenerTest, HearsOfWhatIsCommittedOnly) {
   const std::unique_ptr<Connection> connection = connect(server.url());
   Batch undone(*connection);
   undone.begin();
-  undone.notify("c", "you", "undone");
+  undone.notify({"c", "you", "undone"});
   EXPECT_OK(undone.run());
   connection->rollback();
   EXPECT_OK(notify(*connection, "c", "you", "done"));
@@ -119,6 +119,61 @@ TEST(ListenerTest, GoesOnAfterRestarts) {
   for (const Error& error : heard.errors()) {
     EXPECT_EQ(error.code, ErrorCode::kStoreIo) << error.message;
   }
+}
+
+TEST(ListenerTest, TellsOthersButNotItself) {
+  PostgresServer server;
+  Heard mine;
+  Heard theirs;
+  Listener me(options_of(server.url()), mine.options("It's \"c\"", "me"));
+  const Listener they(options_of(server.url()), theirs.options("It's \"c\"", "they"));
+  EXPECT_TRUE(comes_true([&] { return mine.connected() == 1 && theirs.connected() == 1; }));
+  me.tell("it's done");
+  EXPECT_TRUE(theirs.hears("it's done"));
+  // What comes with the answer to what is told is heard at once.
+  const std::unique_ptr<Connection> connection = connect(server.url());
+  for (int i = 0; i < 100; ++i) {
+    me.tell("i" + std::to_string(i));
+    EXPECT_OK(notify(*connection, "It's \"c\"", "you", std::to_string(i)));
+    EXPECT_TRUE(mine.hears(std::to_string(i)));
+  }
+  EXPECT_TRUE(theirs.hears("i99"));
+  EXPECT_EQ(mine.notices().size(), 100U);
+}
+
+TEST(ListenerTest, TellsEqualTextsThatComeAtOnceOnce) {
+  PostgresServer server;
+  Heard heard;
+  const Listener other(options_of(server.url()), heard.options("c"));
+  {
+    Heard mine;
+    Listener me(options_of(server.url()), mine.options("c", "me"));
+    EXPECT_TRUE(comes_true([&] { return mine.connected() == 1 && heard.connected() == 1; }));
+    for (int i = 0; i < 100'000; ++i) {
+      me.tell("again");
+    }
+    me.tell("last");
+  }
+  // What was left was told when it went.
+  EXPECT_TRUE(heard.hears("last"));
+  EXPECT_LT(heard.notices().size(), 1000U);
+}
+
+TEST(ListenerTest, TellsAfterARestartWhatItCouldNotBefore) {
+  PostgresServer server;
+  Heard mine;
+  Heard theirs;
+  Listener me(options_of(server.url()), mine.options("c", "me"));
+  EXPECT_TRUE(comes_true([&] { return mine.connected() == 1; }));
+  server.kill();
+  EXPECT_TRUE(comes_true([&] { return !mine.errors().empty(); }));
+  me.tell("done");
+  server.start();
+  // Whoever has connected looks for what it may have missed: only who is there already is told.
+  const Listener they(options_of(server.url()), theirs.options("c", "they"));
+  EXPECT_TRUE(comes_true([&] { return mine.connected() == 2 && theirs.connected() == 1; }));
+  me.tell("done again");
+  EXPECT_TRUE(theirs.hears("done again"));
 }
 
 TEST(ListenerTest, SendsNothingWhileItWaits) {

@@ -917,7 +917,7 @@ TEST(ReadOnly, IsToldOfEveryCommit) {
   const std::unique_ptr<Store> looker = value(open_sqlite(options));
   std::promise<void> told;
   std::once_flag once;
-  looker->watch([&] {
+  looker->watch([&](Store::Change) {
     if (!value(looker->read_inbox_of(run.key)).empty()) {
       std::call_once(once, [&] { told.set_value(); });
     }
@@ -941,7 +941,7 @@ TEST(ReadOnly, OfAFileThatNobodyHasOpenNothingIsTold) {
   value(open_sqlite(options)).reset();
   options.read_only = true;
   const std::unique_ptr<Store> looker = value(open_sqlite(options));
-  looker->watch([] { ADD_FAILURE() << "told of nothing"; });
+  looker->watch([](Store::Change) { ADD_FAILURE() << "told of nothing"; });
   looker->watch({});
 }
 
@@ -959,8 +959,8 @@ TEST(LocalChangeHub, TellsAllStoresButTheOneThatCommitted) {
   const std::unique_ptr<Store> b = open();
   int told_a = 0;
   int told_b = 0;
-  a->watch([&] { ++told_a; });
-  b->watch([&] {
+  a->watch([&](Store::Change) { ++told_a; });
+  b->watch([&](Store::Change) {
     ++told_b;
     EXPECT_TRUE(value(b->find_run("order", std::nullopt)).has_value());
   });

@@ -2415,7 +2415,7 @@ class Bell {
 TEST_P(StoreTest, OthersAreToldOfWhatMayConcernThem) {
   const std::unique_ptr<Store> other = open();
   Bell bell;
-  other->watch([&] { bell.ring(); });
+  other->watch([&](Store::Change) { bell.ring(); });
   start("order-1");
   EXPECT_TRUE(bell.wait(1));
   const int before = bell.rings();
@@ -2424,12 +2424,29 @@ TEST_P(StoreTest, OthersAreToldOfWhatMayConcernThem) {
   other->watch({});
 }
 
+TEST_P(StoreTest, WhoWaitsIsToldOfTheEndOfARun) {
+  for (const bool watches : {false, true}) {
+    const std::string id = watches ? "watched" : "unwatched";
+    const std::unique_ptr<Store> other = open();
+    if (watches) {
+      store_.watch([](Store::Change) {});
+    }
+    Bell bell;
+    start(id);
+    other->watch([&](Store::Change) { bell.ring(); });
+    EXPECT_EQ(terminate(id, "null").outcome, SendOutcome::kSent);
+    EXPECT_TRUE(bell.wait(1)) << id;
+    other->watch({});
+    store_.watch({});
+  }
+}
+
 TEST_P(StoreTest, AStoreIsNotToldOfItsOwnCommits) {
   const std::unique_ptr<Store> other = open();
   Bell mine;
   Bell theirs;
-  store_.watch([&] { mine.ring(); });
-  other->watch([&] { theirs.ring(); });
+  store_.watch([&](Store::Change) { mine.ring(); });
+  other->watch([&](Store::Change) { theirs.ring(); });
   for (int i = 0; i < 20; ++i) {
     start("order-" + std::to_string(i));
   }
@@ -2456,7 +2473,7 @@ TEST_P(StoreTest, AnotherProcessIsHeard) {
   });
   const std::unique_ptr<Store> store = open();
   Bell bell;
-  store->watch([&] { bell.ring(); });
+  store->watch([&](Store::Change) { bell.ring(); });
   go.tell();
   EXPECT_TRUE(bell.wait(1));
   wait_for(pid);

@@ -55,9 +55,11 @@ class Operations {
   void own(WorkerKey worker) { own_workers_.insert(worker); }
   void disown(WorkerKey worker) { own_workers_.erase(worker); }
 
-  // Whether something that was done since expect_no_concern() may concern other stores.
+  // Whether something that was done since expect_no_concern() may concern other stores; and whether
+  // runs have ended, which concerns those that wait for them.
   bool concerns_others() const { return concerns_others_; }
-  void expect_no_concern() { concerns_others_ = false; }
+  bool has_ended_runs() const { return has_ended_runs_; }
+  void expect_no_concern() { concerns_others_ = has_ended_runs_ = false; }
 
  private:
   // runs.cc
@@ -169,6 +171,7 @@ class Operations {
   std::set<WorkerKey> own_workers_;
   WorkerKey known_worker_ = 0;  // Seen in this transaction.
   bool concerns_others_ = false;
+  bool has_ended_runs_ = false;
 };
 
 template <class T>

@@ -229,7 +229,7 @@ Result<void> Operations::end_run(const RunHead& run, const End& end, Touched& ot
 }
 
 Result<void> Operations::close(const RunHead& run, const End& end, Touched& others) {
-  concerns_others_ = true;
+  has_ended_runs_ = true;
   PAWL_TRY(runs_.close(run.key, end.status, end.now_ms));
   PAWL_TRY_ASSIGN(const bool has_some, transaction_.has_rests(run.key, run.chain));
   if (has_some) {

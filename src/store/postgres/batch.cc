@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "store/postgres/big_endian.h"
 #include "store/postgres/connection_impl.h"
-#include "store/postgres/listener.h"
 #include "store/postgres/server_error.h"
 #include "store/postgres/text.h"
 #include "store/rows.h"
@@ -393,9 +392,11 @@ void Batch::begin(Isolation isolation) {
 
 void Batch::commit() { add(kCommit).commits_ = true; }
 
-void Batch::notify(std::string_view channel, std::string_view sender, std::string_view text) {
-  const std::string payload = notice_payload(sender, text);
-  add(kNotify).copy(channel.data(), channel.size()).copy(payload.data(), payload.size());
+void Batch::notify(const Notice& notice) {
+  const std::string payload = notice.payload();
+  add(kNotify)
+      .copy(notice.channel.data(), notice.channel.size())
+      .copy(payload.data(), payload.size());
 }
 
 Result<void> Batch::run() {

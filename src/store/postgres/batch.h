@@ -25,6 +25,7 @@
 #include "base/uuid.h"
 #include "store/postgres/array.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/notice.h"
 #include "store/postgres/rows.h"
 #include "store/postgres/statement.h"
 
@@ -91,8 +92,8 @@ class Batch {
   // Before all others, whenever it is called.
   void begin(Isolation isolation = Isolation::kReadCommitted);
   void commit();  // At most one, and nothing after it. COMMIT must not be sent in any other way.
-  // Adds pg_notify: heard by Listeners when the transaction commits. See listener.h.
-  void notify(std::string_view channel, std::string_view sender, std::string_view text = {});
+  // Adds pg_notify: heard by Listeners when the transaction commits.
+  void notify(const Notice& notice);
 
   const Call& last() const { return calls_.back(); }
   bool empty() const { return calls_.empty(); }

@@ -6,7 +6,10 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -19,7 +22,19 @@
 
 namespace pawl::store::pg {
 
-std::string notice_payload(std::string_view sender, std::string_view text) {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Between two times that others are told.
+constexpr std::chrono::milliseconds kTellPause{10};
+
+// It does not matter if it is lost when the server crashes: then all connect again, and look.
+constexpr std::string_view kTell = "SET LOCAL synchronous_commit = off; SELECT pg_notify(";
+
+}  // namespace
+
+std::string Notice::payload() const {
   PAWL_CHECK(sender.find(' ') == std::string_view::npos);
   std::string payload(sender);
   if (!text.empty()) {
@@ -34,15 +49,27 @@ class Listener::Impl {
   Impl(const PostgresOptions& store, Options options)
       : connection_(store),
         options_(std::move(options)),
-        stop_(::eventfd(0, EFD_CLOEXEC)),
+        news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this] { run(); }) {}
 
   ~Impl() {
-    const std::uint64_t one = 1;
-    while (::write(stop_, &one, sizeof(one)) < 0 && errno == EINTR) {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_stopping_ = true;
     }
+    wake();
     thread_.join();
-    ::close(stop_);
+    ::close(news_);
+  }
+
+  void tell(std::string_view text) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!to_tell_.emplace(text).second) {
+        return;
+      }
+    }
+    wake();
   }
 
   Impl(const Impl&) = delete;
@@ -54,7 +81,7 @@ class Listener::Impl {
     while (true) {
       if (const Result<void> begun = begin(); !begun) {
         tell(begun.error());
-        if (wait(-1, pause.next_ms())) {
+        if (wait_ms(pause.next_ms())) {
           return;
         }
         continue;
@@ -64,15 +91,18 @@ class Listener::Impl {
         options_.on_connected();
       }
       while (tell_notices()) {
-        if (wait(PQsocket(connection_.native), -1)) {
+        const bool is_last = is_stopping();
+        const std::int64_t next_ms = tell_others(is_last);
+        if (is_last) {
           return;
         }
+        wait(PQsocket(connection_.native), next_ms);
       }
       tell(connection_.lost(PQerrorMessage(connection_.native), false));
       connection_.close();
       // At least the first pause: a server that takes connections and drops them is not to be
       // asked all the time.
-      if (wait(-1, pause.next_ms())) {
+      if (wait_ms(pause.next_ms())) {
         return;
       }
     }
@@ -110,22 +140,85 @@ class Listener::Impl {
     return is_open;
   }
 
-  // Sleeps until there is something to read, or for so long; -1: no such end. True: stop.
-  bool wait(int socket, std::int64_t pause_ms) const {
-    std::array<pollfd, 2> files = {{{stop_, POLLIN, 0}, {socket, POLLIN, 0}}};
+  bool is_stopping() {
+    const std::scoped_lock lock(mutex_);
+    return is_stopping_;
+  }
+
+  // What there is to tell, if its time has come. Returns when to come again, in milliseconds; -1:
+  // when there is more.
+  std::int64_t tell_others(bool at_once) {
+    std::set<std::string, std::less<>> texts;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (to_tell_.empty()) {
+        return -1;
+      }
+      const auto left = told_ + kTellPause - Clock::now();
+      if (!at_once && left > Clock::duration::zero()) {
+        return std::chrono::ceil<std::chrono::milliseconds>(left).count();
+      }
+      texts.swap(to_tell_);
+    }
+    told_ = Clock::now();
+    for (const std::string& text : texts) {
+      std::string sql(kTell);
+      sql += in_quotes(options_.channel) + ", " +
+             in_quotes(Notice{options_.channel, options_.own_sender, text}.payload()) + ")";
+      if (!connection_.execute(sql, Effect::kReads)) {
+        const std::scoped_lock lock(mutex_);
+        to_tell_.insert(text);  // For the next connection.
+      }
+    }
+    return 0;  // Notices may have come with the answers.
+  }
+
+  std::string in_quotes(std::string_view text) {
+    char* const quoted = PQescapeLiteral(connection_.native, text.data(), text.size());
+    std::string copy = quoted == nullptr ? "''" : quoted;
+    PQfreemem(quoted);
+    return copy;
+  }
+
+  void wake() const {
+    const std::uint64_t one = 1;
+    while (::write(news_, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+  }
+
+  // Sleeps until there is something to read or to tell, or for so long; -1: no such end.
+  void wait(int socket, std::int64_t pause_ms) const {
+    std::array<pollfd, 2> files = {{{news_, POLLIN, 0}, {socket, POLLIN, 0}}};
     while (::poll(files.data(), files.size(), static_cast<int>(pause_ms)) < 0 && errno == EINTR) {
     }
-    return files[0].revents != 0;
+    std::uint64_t count = 0;
+    while (::read(news_, &count, sizeof(count)) < 0 && errno == EINTR) {
+    }
+  }
+
+  // Sleeps for so long, whatever there is to tell. True: stop.
+  bool wait_ms(std::int64_t pause_ms) {
+    const auto end = Clock::now() + std::chrono::milliseconds(pause_ms);
+    for (auto now = Clock::now(); now < end && !is_stopping(); now = Clock::now()) {
+      wait(-1, std::chrono::ceil<std::chrono::milliseconds>(end - now).count());
+    }
+    return is_stopping();
   }
 
   Connection::Impl connection_;
   const Options options_;
-  const int stop_;
+  const int news_;
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> to_tell_;
+  bool is_stopping_ = false;
+  Clock::time_point told_;  // Only the thread's.
   std::thread thread_;
 };
 
 Listener::Listener(const PostgresOptions& store, Options options)
     : impl_(std::make_unique<Impl>(store, std::move(options))) {}
 Listener::~Listener() = default;
+
+void Listener::tell(std::string_view text) { impl_->tell(text); }
 
 }  // namespace pawl::store::pg

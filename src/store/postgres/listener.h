@@ -1,6 +1,6 @@
 // Listener: a thread with a connection of its own that sleeps in the kernel until somebody notifies
-// a channel, and calls back. It sends nothing while it waits. A lost connection is opened again,
-// after growing pauses, for as long as the listener lives.
+// a channel, and calls back. It sends nothing while it waits, but what it is given to tell. A lost
+// connection is opened again, after growing pauses, for as long as the listener lives.
 //
 // LISTEN belongs to a server connection: it does not work through a pooler in transaction mode.
 #pragma once
@@ -11,15 +11,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "store/postgres/notice.h"
 #include "store/postgres/options.h"
 
 namespace pawl::store::pg {
-
-// What is sent by NOTIFY: who sends it, then a text. Batch::notify makes them.
-std::string notice_payload(std::string_view sender, std::string_view text);
-// With both names, what PostgreSQL accepts.
-inline constexpr std::size_t kNoticeBytesMax = 7999;
-inline constexpr std::size_t kChannelBytesMax = 63;
 
 class Listener {
  public:
@@ -43,6 +38,11 @@ class Listener {
   // of them. Takes as long as an attempt to connect that is under way: connect_timeout at most, for
   // each host.
   ~Listener();
+  // Tells the other listeners of the channel, at once, or if that was just done, a little later: of
+  // several texts that are equal one notice. Returns before it is done. What is left when this
+  // object goes is told then, if the server is there. Any thread; not without `own_sender`.
+  void tell(std::string_view text);
+
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 

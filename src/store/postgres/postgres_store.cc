@@ -165,8 +165,9 @@ class PostgresStore : public MovableStore {
     return writer_.link(seal, links);
   }
 
-  void watch(std::function<void()> on_change) override {
+  void watch(std::function<void(Change)> on_change) override {
     const std::scoped_lock lock(watch_mutex_);
+    tell_ends_by(nullptr);
     listener_.reset();
     if (!on_change) {
       return;
@@ -177,18 +178,30 @@ class PostgresStore : public MovableStore {
     pg::Listener::Options options;
     options.channel = channel_;
     options.own_sender = sender_;
-    options.on_notice = [on_change](std::string_view) { on_change(); };
+    options.on_notice = [on_change](std::string_view text) {
+      on_change(text == pg::kEndsNotice ? Change::kEnds : Change::kAny);
+    };
     options.on_connected = [on_change, first] {
       if (!first->end()) {
-        on_change();
+        on_change(Change::kAny);
       }
     };
     options.on_error = [first](const Error&) { first->end(); };
     listener_ = std::make_unique<pg::Listener>(options_, std::move(options));
     first->wait();
+    tell_ends_by(listener_.get());
   }
 
  private:
+  void tell_ends_by(pg::Listener* listener) {
+    const std::scoped_lock lock(write_mutex_);
+    if (listener == nullptr) {
+      writer_.set_end_teller({});
+    } else {
+      writer_.set_end_teller([listener] { listener->tell(pg::kEndsNotice); });
+    }
+  }
+
   const PostgresOptions options_;
   const std::string channel_;
   const std::string sender_;

@@ -453,8 +453,8 @@ Result<void> Session::send() {
   return {};
 }
 
-Result<void> Session::commit(std::string_view channel, std::string_view sender) {
-  if (!is_begun_ && batch_ == nullptr && channel.empty() && connection_.options().prepare) {
+Result<void> Session::commit(const std::optional<Notice>& notice) {
+  if (!is_begun_ && batch_ == nullptr && !notice.has_value() && connection_.options().prepare) {
     collect();
     if (const std::optional<std::int64_t> rows = send_alone()) {
       last_of_run_.clear();
@@ -466,8 +466,8 @@ Result<void> Session::commit(std::string_view channel, std::string_view sender) 
   if (!is_begun_ && batch_ == nullptr) {
     return {};
   }
-  if (!channel.empty()) {
-    batch().notify(channel, sender);
+  if (notice.has_value()) {
+    batch().notify(*notice);
   }
   if (is_begun_) {
     batch().commit();

@@ -85,8 +85,8 @@ class Session {
   Call& query(const Statement& statement);
   // Sends what there is. Rows of queries are valid until the next run().
   Result<void> run();
-  // An empty transaction costs nothing. `channel` not empty: listeners are told.
-  Result<void> commit(std::string_view channel, std::string_view sender);
+  // An empty transaction costs nothing.
+  Result<void> commit(const std::optional<Notice>& notice);
   void roll_back();
 
   // Of the last run(): it failed because of what was assumed, or because of a row that is there

@@ -58,7 +58,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
     done = what_to_do();
   }
   if (done.has_value()) {
-    done = session_.commit(operations_.concerns_others() ? channel_ : std::string_view(), sender_);
+    done = session_.commit(notice());
   }
   if (!done.has_value()) {
     session_.roll_back();
@@ -69,6 +69,9 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
     return done;
   }
   runs_.committed(own_workers_);
+  if (operations_.has_ended_runs() && !operations_.concerns_others() && tell_ends_) {
+    tell_ends_();
+  }
   return {};
 }
 
@@ -95,6 +98,17 @@ Result<void> Writer::look_ahead(std::span<const Op> ops, bool trusts) {
     }
     session_.roll_back();
   }
+}
+
+// What the transaction itself tells others.
+std::optional<Notice> Writer::notice() const {
+  if (operations_.concerns_others()) {
+    return Notice{channel_, sender_, {}};
+  }
+  if (operations_.has_ended_runs() && !tell_ends_) {
+    return Notice{channel_, sender_, kEndsNotice};
+  }
+  return std::nullopt;
 }
 
 // A server that has crashed gives out again what a transaction drew that it did not commit.

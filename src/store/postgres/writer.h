@@ -30,6 +30,10 @@ class Writer : private Transaction {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
+  // Who tells others of ended runs, soon, instead of the transaction itself; none: an empty
+  // function. A commit that tells others waits for all others that do, while it waits for the disk.
+  void set_end_teller(std::function<void()> tell) { tell_ends_ = std::move(tell); }
+
   Result<void> apply(std::span<Op> ops);
   Result<WorkerKey> add_worker(const WorkerInfo& info);
   Result<void> remove_worker(WorkerKey worker, std::int64_t now_ms);
@@ -45,6 +49,7 @@ class Writer : private Transaction {
   Result<void> transact(const std::function<Result<void>()>& what_to_do,
                         std::span<const Op> ops = {});
   // `trusts`: what this store holds is taken as known, and entries as new.
+  std::optional<Notice> notice() const;
   Result<void> attempt(const std::function<Result<void>()>& what_to_do, std::span<const Op> ops,
                        bool trusts);
   void begin(bool trusts);
@@ -65,6 +70,7 @@ class Writer : private Transaction {
   std::uint64_t connects_ = 0;  // Of the connection, when keys were last drawn.
   std::string channel_;
   std::string sender_;
+  std::function<void()> tell_ends_;
   std::set<WorkerKey> own_workers_;
   Session session_;
   RunSet runs_;

@@ -49,12 +49,12 @@ class ReadOnlyStore : public ReadingStore {
   }
   // Who only looks has nothing to do with what others tell each other, and is interested in all
   // that they do. While nobody has the database open there is nothing to watch: look again later.
-  void watch(std::function<void()> on_change) override {
+  void watch(std::function<void(Change)> on_change) override {
     const std::scoped_lock lock(mutex_);
     watcher_.reset();
     if (on_change) {
       watcher_ = std::make_unique<FileWatcher>(wal_);
-      watcher_->start(std::move(on_change), FileWatcher::Tell::kAgain);
+      watcher_->start(any_change(std::move(on_change)), FileWatcher::Tell::kAgain);
     }
   }
 

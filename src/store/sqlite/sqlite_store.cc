@@ -120,7 +120,9 @@ class SqliteStore : public ReadingStore {
     return write([&] { return writer_.link(seal, links); });
   }
 
-  void watch(std::function<void()> on_change) override { signal_->watch(std::move(on_change)); }
+  void watch(std::function<void(Change)> on_change) override {
+    signal_->watch(any_change(std::move(on_change)));
+  }
 
  private:
   // Others are told after the guard is gone: they may call back into this store.

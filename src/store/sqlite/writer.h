@@ -45,7 +45,9 @@ class Writer : private Transaction {
   Result<std::vector<WorkerLease>> read_workers() { return workers_.read(); }
 
   // Whether something that was committed since expect_no_concern() may concern other stores.
-  bool concerns_others() const { return operations_.concerns_others(); }
+  bool concerns_others() const {
+    return operations_.concerns_others() || operations_.has_ended_runs();
+  }
   void expect_no_concern() { operations_.expect_no_concern(); }
 
  private:

@@ -1,0 +1,127 @@
+// How the server looks for rows: as tables grow, what an operation reads does not.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "postgres/support.h"
+#include "store/postgres/postgres_store.h"
+
+namespace pawl::store::pg {
+namespace {
+
+constexpr std::int64_t kNow = 1'000'000;
+
+std::vector<Op> starts(WorkerKey owner, int first, int count) {
+  std::vector<Op> ops;
+  for (int i = first; i < first + count; ++i) {
+    StartRun start;
+    start.run.id = "run-" + std::to_string(i);
+    const std::uint64_t digest = stable_digest(start.run.id);
+    for (std::size_t byte = 0; byte < start.run.uuid.bytes.size(); ++byte) {
+      start.run.uuid.bytes[byte] = static_cast<std::uint8_t>(digest >> (byte % 8 * 8));
+    }
+    start.run.kind = "kind";
+    start.run.input = "1";
+    start.owner = owner;
+    start.now_ms = kNow;
+    ops.emplace_back(std::move(start));
+  }
+  return ops;
+}
+
+Op with_child(const RunRow& run) {
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = run.owner;
+  turn.epoch = run.epoch;
+  turn.now_ms = kNow;
+  NewRun& child = turn.children.emplace_back();
+  child.id = run.id + "-child";
+  child.uuid = run.uuid;
+  child.kind = "kind";
+  child.parent = {run.key, "command", ParentClose::kTerminate};
+  return turn;
+}
+
+// A step, and the end.
+Op end_of(const RunRow& run) {
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = run.owner;
+  turn.epoch = run.epoch;
+  turn.now_ms = kNow;
+  for (const auto kind :
+       {replay::EntryKind::kOperationCompleted, replay::EntryKind::kWorkflowCompleted}) {
+    replay::Entry entry;
+    entry.seq = turn.entries.size() + 1;
+    entry.kind = kind;
+    entry.time_ms = kNow;
+    entry.location = "a";
+    turn.entries.push_back(entry);
+  }
+  turn.ending.emplace();
+  turn.ending->status = RunStatus::kCompleted;
+  return turn;
+}
+
+// Rows that were read by indexes, or by reading a whole table, in one database without statistics:
+// nobody has told the planner that the tables are not empty any more.
+double rows_read_per_run(int runs, int at_once, bool have_children) {
+  PostgresServer::Options options;
+  options.settings = {{"autovacuum", "off"}};
+  PostgresServer server(options);
+  {
+    const std::unique_ptr<Store> store = open_postgres(options_of(server.url())).value();
+    WorkerInfo info;
+    info.name = "w";
+    info.now_ms = kNow;
+    info.expires_ms = kNow + 1'000'000;
+    const WorkerKey worker = store->add_worker(info).value();
+    for (int i = 0; i < runs; i += at_once) {
+      std::vector<Op> ops = starts(worker, i, at_once);
+      EXPECT_OK(store->apply(ops));
+      std::vector<Op> ends;
+      std::vector<Op> parents;
+      for (const Op& op : ops) {
+        parents.push_back(with_child(std::get<StartRun>(op).row));
+        ends.push_back(end_of(std::get<StartRun>(op).row));
+      }
+      if (have_children) {
+        EXPECT_OK(store->apply(parents));
+      }
+      EXPECT_OK(store->apply(ends));
+      for (const Op& op : ends) {
+        EXPECT_TRUE(std::get<CommitTurn>(op).committed);
+      }
+    }
+  }
+  // Its sessions leave their figures when they end.
+  EXPECT_TRUE(comes_true([&] {
+    return server.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pawl'") ==
+           "0";
+  }));
+  return std::stod(
+             server.query("SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_user_tables")) /
+         runs;
+}
+
+TEST(Plans, AreNotKeptFromWhenTablesWereEmpty) {
+  for (const int at_once : {1, 50}) {
+    const double few = rows_read_per_run(500, at_once, false);
+    const double many = rows_read_per_run(5000, at_once, false);
+    EXPECT_GT(few, 1);
+    EXPECT_LT(many, 2 * few + 20) << at_once << " at once: " << few << " rows a run of 500";
+  }
+}
+
+// Nobody knows how many descendants there are.
+TEST(Plans, DoNotReadAllRunsForTheDescendantsOfSome) {
+  const double few = rows_read_per_run(200, 5, true);
+  const double many = rows_read_per_run(2000, 5, true);
+  EXPECT_GT(few, 1);
+  EXPECT_LT(many, 2 * few + 20) << few << " rows a run of 200";
+}
+
+}  // namespace
+}  // namespace pawl::store::pg
