@@ -30,6 +30,20 @@ std::vector<Op> starts(WorkerKey owner, int first, int count) {
   return ops;
 }
 
+Op with_child(const RunRow& run) {
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = run.owner;
+  turn.epoch = run.epoch;
+  turn.now_ms = kNow;
+  NewRun& child = turn.children.emplace_back();
+  child.id = run.id + "-child";
+  child.uuid = run.uuid;
+  child.kind = "kind";
+  child.parent = {run.key, "command", ParentClose::kTerminate};
+  return turn;
+}
+
 // A step, and the end.
 Op end_of(const RunRow& run) {
   CommitTurn turn;
@@ -53,7 +67,7 @@ Op end_of(const RunRow& run) {
 
 // Rows that were read by indexes, or by reading a whole table, in one database without statistics:
 // nobody has told the planner that the tables are not empty any more.
-double rows_read_per_run(int runs, int at_once) {
+double rows_read_per_run(int runs, int at_once, bool have_children) {
   PostgresServer::Options options;
   options.settings = {{"autovacuum", "off"}};
   PostgresServer server(options);
@@ -68,8 +82,13 @@ double rows_read_per_run(int runs, int at_once) {
       std::vector<Op> ops = starts(worker, i, at_once);
       EXPECT_OK(store->apply(ops));
       std::vector<Op> ends;
+      std::vector<Op> parents;
       for (const Op& op : ops) {
+        parents.push_back(with_child(std::get<StartRun>(op).row));
         ends.push_back(end_of(std::get<StartRun>(op).row));
+      }
+      if (have_children) {
+        EXPECT_OK(store->apply(parents));
       }
       EXPECT_OK(store->apply(ends));
       for (const Op& op : ends) {
@@ -89,11 +108,19 @@ double rows_read_per_run(int runs, int at_once) {
 
 TEST(Plans, AreNotKeptFromWhenTablesWereEmpty) {
   for (const int at_once : {1, 50}) {
-    const double few = rows_read_per_run(500, at_once);
-    const double many = rows_read_per_run(5000, at_once);
+    const double few = rows_read_per_run(500, at_once, false);
+    const double many = rows_read_per_run(5000, at_once, false);
     EXPECT_GT(few, 1);
     EXPECT_LT(many, 2 * few + 20) << at_once << " at once: " << few << " rows a run of 500";
   }
+}
+
+// Nobody knows how many descendants there are.
+TEST(Plans, DoNotReadAllRunsForTheDescendantsOfSome) {
+  const double few = rows_read_per_run(200, 5, true);
+  const double many = rows_read_per_run(2000, 5, true);
+  EXPECT_GT(few, 1);
+  EXPECT_LT(many, 2 * few + 20) << few << " rows a run of 200";
 }
 
 }  // namespace
