@@ -232,6 +232,9 @@ Result<Figure> Bench::w1_round(std::size_t concurrency, std::size_t round, std::
   set_raw(figure, concurrency == 1 ? static_cast<double>(limit.commits) / limit.secs
                                    : static_cast<double>(runs * steps) / limit.secs);
   figure.more.emplace_back("raw_commit_ms", limit.commit_ms());
+  PAWL_TRY_ASSIGN(const double disk_mb, ground_->disk_mb(url));
+  figure.more.emplace_back("disk_bytes_per_step",
+                           disk_mb * 1e6 / static_cast<double>(runs * steps));
   clean(url);
   return figure;
 }

@@ -41,6 +41,31 @@ TEST(Leases, AWorkerThatHoldsNothingIsStillKnown) {
   EXPECT_LE(batches, 60) << "in two hours";
 }
 
+TEST(Leases, AnIdleWorkerAsksRarelyHoweverManyRunsSleep) {
+  for (const int runs : {1, 1000}) {
+    Disk disk;
+    Node node(disk, sim(1),
+              {step_workflow("w", {plain_step(CommandKind::kTimer, "", 24 * kHourMs)})});
+    Node other(disk, sim(2), {});
+    // As with a server, whose clock has to be asked for.
+    node.store->clock_ms = [&] { return node.env->now_ms(); };
+    for (int i = 0; i < runs; ++i) {
+      node.start("w", "r" + std::to_string(i));
+    }
+    const auto pass = [&](int minutes) {
+      for (int minute = 0; minute < minutes; ++minute) {
+        node.env->advance(60'000);
+        other.env->advance(60'000);
+      }
+    };
+    pass(10);
+    node.store->questions = 0;
+    pass(60);
+    EXPECT_LE(node.store->questions, 60U) << runs << " runs sleep";
+    EXPECT_GE(node.store->questions, 10U) << "it has to say that it lives";
+  }
+}
+
 // It may be gone for long before that is noticed.
 TEST(Leases, WhoRestsHasToldOthersWhenRunsWake) {
   Disk disk;

@@ -30,6 +30,20 @@ std::vector<Op> starts(WorkerKey owner, int first, int count) {
   return ops;
 }
 
+Op with_child(const RunRow& run) {
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = run.owner;
+  turn.epoch = run.epoch;
+  turn.now_ms = kNow;
+  NewRun& child = turn.children.emplace_back();
+  child.id = run.id + "-child";
+  child.uuid = run.uuid;
+  child.kind = "kind";
+  child.parent = {run.key, "command", ParentClose::kTerminate};
+  return turn;
+}
+
 // A step, and the end.
 Op end_of(const RunRow& run) {
   CommitTurn turn;
@@ -58,7 +72,7 @@ PostgresServer::Options without_statistics() {
   return options;
 }
 
-void fill(const PostgresServer& server, int runs, int at_once) {
+void fill(const PostgresServer& server, int runs, int at_once, bool have_children) {
   const std::unique_ptr<Store> store = open_postgres(options_of(server.url())).value();
   WorkerInfo info;
   info.name = "w";
@@ -69,8 +83,13 @@ void fill(const PostgresServer& server, int runs, int at_once) {
     std::vector<Op> ops = starts(worker, i, at_once);
     EXPECT_OK(store->apply(ops));
     std::vector<Op> ends;
+    std::vector<Op> parents;
     for (const Op& op : ops) {
+      parents.push_back(with_child(std::get<StartRun>(op).row));
       ends.push_back(end_of(std::get<StartRun>(op).row));
+    }
+    if (have_children) {
+      EXPECT_OK(store->apply(parents));
     }
     EXPECT_OK(store->apply(ends));
     for (const Op& op : ends) {
@@ -90,9 +109,9 @@ double rows_read(PostgresServer& server) {
       server.query("SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_user_tables"));
 }
 
-double rows_read_per_run(int runs, int at_once) {
+double rows_read_per_run(int runs, int at_once, bool have_children) {
   PostgresServer server(without_statistics());
-  fill(server, runs, at_once);
+  fill(server, runs, at_once, have_children);
   return rows_read(server) / runs;
 }
 
@@ -117,7 +136,7 @@ class Counting : public RunVisitor {
 
 double rows_visited_per_run(int runs) {
   PostgresServer server(without_statistics());
-  fill(server, runs, 50);
+  fill(server, runs, 50, false);
   const double before = rows_read(server);
   {
     const std::unique_ptr<Store> store = open_postgres(options_of(server.url())).value();
@@ -138,11 +157,19 @@ TEST(Plans, AVisitReadsNoMoreOfEachRunIfThereAreMany) {
 
 TEST(Plans, AreNotKeptFromWhenTablesWereEmpty) {
   for (const int at_once : {1, 50}) {
-    const double few = rows_read_per_run(500, at_once);
-    const double many = rows_read_per_run(5000, at_once);
+    const double few = rows_read_per_run(500, at_once, false);
+    const double many = rows_read_per_run(5000, at_once, false);
     EXPECT_GT(few, 1);
     EXPECT_LT(many, 2 * few + 20) << at_once << " at once: " << few << " rows a run of 500";
   }
+}
+
+// Nobody knows how many descendants there are.
+TEST(Plans, DoNotReadAllRunsForTheDescendantsOfSome) {
+  const double few = rows_read_per_run(200, 5, true);
+  const double many = rows_read_per_run(2000, 5, true);
+  EXPECT_GT(few, 1);
+  EXPECT_LT(many, 2 * few + 20) << few << " rows a run of 200";
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ class PostgresBackend : public Backend {
     }
     return rows;
   }
-  void wait_for_waiting() override {
-    while (server().query("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") {
+  void wait_for_waiting(int count) override {
+    while (std::stoi(server().query("SELECT count(*) FROM pg_locks WHERE NOT granted")) < count) {
       std::this_thread::yield();
     }
   }

@@ -39,9 +39,9 @@ class Backend {
   virtual Result<std::unique_ptr<Store>> open(const std::string& name_space) = 0;
   // The first column of each row, which is not NULL. For the placeholders see Catalog::query().
   virtual Result<std::vector<std::string>> query(std::string sql) = 0;
-  // Returns when somebody waits for what another transaction has locked. At once, where all wait
-  // for the whole database.
-  virtual void wait_for_waiting() {}
+  // Returns when so many wait for what other transactions have locked. At once, where all wait for
+  // the whole database.
+  virtual void wait_for_waiting(int /*count*/ = 1) {}
 };
 
 // How a backend is made, with a name for the test.

@@ -31,16 +31,19 @@ Result<WorkerKey> Operations::add_worker(const WorkerInfo& info,
 Result<void> Operations::remove_workers(const std::function<bool(const WorkerLease&)>& is_dead,
                                         std::int64_t now_ms) {
   PAWL_TRY_ASSIGN(const std::vector<WorkerLease> workers, workers_.read());
+  std::vector<WorkerKey> dead;
   for (const WorkerLease& worker : workers) {
-    if (!is_dead(worker)) {
-      continue;
+    if (is_dead(worker)) {
+      dead.push_back(worker.key);
     }
-    PAWL_TRY(workers_.remove(worker.key));
-    PAWL_TRY(runs_.free_runs(worker.key, now_ms));
-    PAWL_TRY(tasks_.free_tasks(worker.key, now_ms));
-    concerns_others_ = true;
   }
-  return {};
+  if (dead.empty()) {
+    return {};
+  }
+  concerns_others_ = true;
+  PAWL_TRY(workers_.remove(dead));
+  PAWL_TRY(runs_.free_runs(dead, now_ms));
+  return tasks_.free_tasks(dead, now_ms);
 }
 
 void Operations::concern_others_than(WorkerKey owner) {

@@ -104,8 +104,8 @@ class Runs {
   // Nobody claims it any more; or it is to be claimed now, if it can be.
   virtual Result<void> pause(RunKey run) = 0;
   virtual Result<void> unpause(const RunHead& head, std::int64_t now_ms) = 0;
-  // Runs of this worker are to be claimed now.
-  virtual Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) = 0;
+  // Runs of these workers are to be claimed now.
+  virtual Result<void> free_runs(std::span<const WorkerKey> workers, std::int64_t now_ms) = 0;
 
   // Those that ClaimDue is for, longest due first, each once; and, as seen after that, who works.
   virtual Result<Due> find_due(const ClaimDue& op) = 0;
@@ -204,8 +204,8 @@ class Tasks {
                                             std::span<const std::string> types, WorkerKey worker,
                                             std::size_t limit, std::int64_t now_ms) = 0;
   virtual Result<void> change(RunKey run, TaskKey task, const TaskChange& change) = 0;
-  // Tasks of this worker belong to nobody and are due now.
-  virtual Result<void> free_tasks(WorkerKey worker, std::int64_t now_ms) = 0;
+  // Tasks of these workers belong to nobody and are due now.
+  virtual Result<void> free_tasks(std::span<const WorkerKey> workers, std::int64_t now_ms) = 0;
   virtual Result<std::optional<TaskHead>> find_head(TaskKey task) = 0;
 };
 
@@ -259,7 +259,8 @@ class Workers {
   virtual Result<bool> has(WorkerKey worker) = 0;
   // False: there is no such worker.
   virtual Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) = 0;
-  virtual Result<void> remove(WorkerKey worker) = 0;
+  virtual Result<void> remove(std::span<const WorkerKey> workers) = 0;
+  // In order of their keys.
   virtual Result<std::vector<WorkerLease>> read() = 0;
   virtual Result<WorkersMark> mark() = 0;
 };

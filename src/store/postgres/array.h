@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,11 @@ class Array {
 class Int8Array : public Array {
  public:
   Int8Array() : Array(20) {}
+  explicit Int8Array(std::span<const std::int64_t> values) : Array(20) {
+    for (const std::int64_t value : values) {
+      add(value);
+    }
+  }
   void add(std::int64_t value);
   // NULL for kNever.
   void add_moment(std::int64_t value);

@@ -50,7 +50,7 @@ class Listener::Impl {
       : connection_(store),
         options_(std::move(options)),
         news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        thread_([this] { run(); }) {}
+        thread_([this] { options_.every_ms == 0 ? run() : make_up(); }) {}
 
   ~Impl() {
     {
@@ -76,6 +76,15 @@ class Listener::Impl {
   Impl& operator=(const Impl&) = delete;
 
  private:
+  void make_up() {
+    if (options_.on_connected) {
+      options_.on_connected();
+    }
+    while (!wait_ms(options_.every_ms)) {
+      options_.on_notice({});
+    }
+  }
+
   void run() {
     GrowingPause pause;
     while (true) {

@@ -2,9 +2,11 @@
 // a channel, and calls back. It sends nothing while it waits, but what it is given to tell. A lost
 // connection is opened again, after growing pauses, for as long as the listener lives.
 //
-// LISTEN belongs to a server connection: it does not work through a pooler in transaction mode.
+// LISTEN belongs to a server connection: it does not work through a pooler in transaction mode. See
+// `every_ms` for that.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,6 +30,9 @@ class Listener {
     // Called there when listening has begun, the first time and after each reconnection: notices up
     // to now may have been missed.
     std::function<void()> on_connected;
+    // If not 0: nothing can be heard, so a notice without a text is made up so often, and there is no
+    // connection.
+    std::int64_t every_ms = 0;
     // Called there after each attempt to connect that failed, and when the connection is lost. May
     // be empty.
     std::function<void(const Error&)> on_error;
@@ -40,7 +45,8 @@ class Listener {
   ~Listener();
   // Tells the other listeners of the channel, at once, or if that was just done, a little later: of
   // several texts that are equal one notice. Returns before it is done. What is left when this
-  // object goes is told then, if the server is there. Any thread; not without `own_sender`.
+  // object goes is told then, if the server is there. Any thread; not without `own_sender`, and not
+  // with `every_ms`.
   void tell(std::string_view text);
 
   Listener(const Listener&) = delete;

@@ -20,6 +20,9 @@ namespace pawl::store {
 
 namespace {
 
+// Behind a pooler no notice is heard: then it is looked for changes all the time.
+constexpr std::int64_t kLookEveryMs = 1000;
+
 // Who tells others of changes: one name for each open store.
 std::string new_sender() {
   std::random_device device;
@@ -187,9 +190,10 @@ class PostgresStore : public MovableStore {
       }
     };
     options.on_error = [first](const Error&) { first->end(); };
+    options.every_ms = options_.prepare ? 0 : kLookEveryMs;
     listener_ = std::make_unique<pg::Listener>(options_, std::move(options));
     first->wait();
-    tell_ends_by(listener_.get());
+    tell_ends_by(options_.prepare ? listener_.get() : nullptr);
   }
 
  private:

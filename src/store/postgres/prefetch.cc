@@ -14,18 +14,43 @@ namespace pawl::store::pg {
 
 namespace {
 
+#define PAWL_PG_NEWEST(ids)                                                                     \
+  "SELECT n.key FROM " ids                                                                      \
+  " AS i(id) CROSS JOIN LATERAL (SELECT x.key FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND " \
+  "x.id = i.id ORDER BY x.number DESC LIMIT 1) AS n"
 // Runs that are named by key, by the newest of an id, or by a task.
-#define PAWL_PG_NAMED                                                                          \
-  "SELECT unnest($2::int8[]) AS key UNION SELECT t.run FROM {schema}.pawl_task AS t WHERE "    \
-  "t.ns = $1 AND t.key = ANY($3::int8[]) UNION SELECT n.key FROM unnest($4::text[]) AS i(id) " \
-  "CROSS JOIN LATERAL (SELECT x.key FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND x.id = "   \
-  "i.id ORDER BY x.number DESC LIMIT 1) AS n"
-constexpr Statement kLockRuns{
-    "lock_named_runs",
-    "SELECT " PAWL_PG_RUN_COLUMNS("r.") " FROM (" PAWL_PG_NAMED
-                                        ") AS k JOIN {schema}.pawl_run AS r ON r.ns = $1 AND r.key "
-                                        "= k.key ORDER BY r.key FOR NO KEY "
-                                        "UPDATE OF r"};
+#define PAWL_PG_NAMED                                                                       \
+  "SELECT unnest($2::int8[]) AS key UNION SELECT t.run FROM {schema}.pawl_task AS t WHERE " \
+  "t.ns = $1 AND t.key = ANY($3::int8[]) UNION " PAWL_PG_NEWEST("unnest($4::text[])")
+// One after the other: however many the server expects, it does not read the whole table for them.
+#define PAWL_PG_LOCK_RUNS(keys) \
+  "SELECT r.* FROM (SELECT k.key FROM (" keys                                                   \
+  ") AS k ORDER BY k.key) AS o CROSS JOIN LATERAL (SELECT " PAWL_PG_RUN_COLUMNS(                \
+      "x.") " FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND x.key = o.key FOR NO KEY UPDATE)" \
+            " AS r"
+constexpr Statement kLockRuns{"lock_named_runs", PAWL_PG_LOCK_RUNS(PAWL_PG_NAMED)};
+// Runs that end, named by key or by the newest of an id, and who ends with them. `ends` is false of
+// children that only hear of it.
+#define PAWL_PG_OPEN_CHILDREN(of)                                                                \
+  "(SELECT x.key, x.parent_close FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND x.parent = " of \
+  ".key AND x.status IN (1, 2, 3, 8) OFFSET 0) AS c"
+#define PAWL_PG_ENDING(keys, ids) \
+  "WITH RECURSIVE ending(key) AS (SELECT unnest(" keys "::int8[]) UNION " PAWL_PG_NEWEST(         \
+      "unnest(" ids "::text[])") "), family(key, ends) AS (SELECT key, true FROM ending UNION "   \
+                                 "SELECT c.key, coalesce(c.parent_close = 2, false) FROM family " \
+                                 "AS f CROSS JOIN LATERAL " PAWL_PG_OPEN_CHILDREN("f") " WHERE "  \
+                                 "f.ends) "
+// Besides those that are named: of those that end ($5, $6), who ends with them or is told of it; of
+// those that are deleted ($7), whoever may need them.
+constexpr Statement kLockFamilies{
+    "lock_named_families",
+    PAWL_PG_ENDING("$5", "$6") PAWL_PG_LOCK_RUNS(
+        PAWL_PG_NAMED
+        " UNION SELECT key FROM family UNION SELECT (SELECT p.parent FROM "
+        "{schema}.pawl_run AS p WHERE p.ns = $1 AND p.key = e.key) FROM (SELECT key FROM "
+        "ending UNION SELECT unnest($7::int8[])) AS e UNION " PAWL_PG_NEWEST(
+            "(SELECT g.id FROM {schema}.pawl_run AS g WHERE g.ns = $1 AND g.key = "
+            "ANY($7::int8[]))"))};
 // After the locks, in a snapshot of its own.
 constexpr Statement kFindNewest{
     "find_newest_keys",
@@ -33,15 +58,11 @@ constexpr Statement kFindNewest{
     "{schema}.pawl_run AS x WHERE x.ns = $1 AND x.id = i.id ORDER BY x.number DESC LIMIT 1) AS n "
     "ON "
     "true"};
-constexpr Statement kLockChildren{
-    "lock_children_of", "SELECT " PAWL_PG_RUN_COLUMNS("r.")
-    " FROM {schema}.pawl_run AS r WHERE r.ns = $1 AND r.parent = ANY($2::int8[]) AND r.status IN "
-    "(1, 2, 3, 8) ORDER BY r.key FOR NO KEY UPDATE"};
 // As kFindNewest.
 constexpr Statement kFindChildren{
-    "find_children_of",
-    "SELECT parent, key FROM {schema}.pawl_run WHERE ns = $1 AND parent = ANY($2::int8[]) AND "
-    "status IN (1, 2, 3, 8)"};
+    "find_children_of", PAWL_PG_ENDING("$2", "$3")
+    "SELECT f.key, c.key FROM family AS f LEFT JOIN LATERAL " PAWL_PG_OPEN_CHILDREN("f")
+    " ON true WHERE f.ends ORDER BY c.key"};
 constexpr Statement kLockTasks{
     "lock_tasks",
     "SELECT key, run, state, attempt, owner, cancelled FROM {schema}.pawl_task WHERE ns = $1 AND "
@@ -90,6 +111,9 @@ class Plan {
 
   void add(const StartRun& op) {
     (runs_.trusts_ids() ? new_ids_ : locked_.ids).insert(op.run.id);
+    if (!runs_.trusts_ids() && op.on_existing == OnExisting::kReplace) {
+      ending_.ids.insert(op.run.id);
+    }
     worker(op.owner);
     arrivals_ += op.signal.has_value() ? 1 : 0;
   }
@@ -123,14 +147,18 @@ class Plan {
   }
   void add(const Terminate& op) {
     target(locked_, op);
+    target(ending_, op);
     ++arrivals_;
   }
   void add(const Resume& op) { target(locked_, op); }
   void add(const Pause& op) { target(locked_, op); }
   void add(const Hurry& op) { target(locked_, op); }
-  void add(const DeleteRun& op) { locked_.runs.insert(op.run); }
+  void add(const DeleteRun& op) {
+    locked_.runs.insert(op.run);
+    deleted_.insert(op.run);
+  }
   void add(const CreateRun& op) { locked_.ids.insert(op.image.row.id); }
-  void add(const Heartbeat& /*op*/) {}
+  void add(const Heartbeat& op) { worker(op.worker); }
   void add(const CommitTurn& turn) {
     if (!runs_.is_known(turn.run) || turn.inside) {
       locked_.runs.insert(turn.run);
@@ -150,10 +178,23 @@ class Plan {
   }
 
   bool empty() const {
-    return locked_.empty() && tasks_.empty() && workers_.empty() && parents_.empty();
+    return locked_.empty() && tasks_.empty() && workers_.empty() && ending_.empty();
   }
 
-  Result<void> run(const Sets& sets);
+  // False: something has to be looked for again.
+  Result<bool> run(const Sets& sets);
+  // What is trusted goes ahead of all that will be sent.
+  void assume_runs(const Sets& sets) const {
+    for (const RunKey run : known_) {
+      sets.runs.assume_known(run);
+    }
+  }
+  Result<void> assume_workers(const Sets& sets) const {
+    for (const WorkerKey worker : own_workers_) {
+      PAWL_TRY(sets.workers.has(worker));
+    }
+    return {};
+  }
   // Ids that nothing has to be known of.
   void put_new_ids(const Sets& sets) const {
     for (const std::string_view id : new_ids_) {
@@ -166,8 +207,8 @@ class Plan {
 
  private:
   void worker(WorkerKey worker) {
-    if (worker != 0 && !known_workers_.is_trusted(worker)) {
-      workers_.insert(worker);
+    if (worker != 0) {
+      (known_workers_.is_trusted(worker) ? own_workers_ : workers_).insert(worker);
     }
   }
   template <class T>
@@ -183,14 +224,16 @@ class Plan {
     return claimed_;
   }
   void add_ending(const CommitTurn& turn) {
-    if (const RunKey parent = runs_.parent_of_known(turn.run); parent != 0) {
+    if (!runs_.is_known_childless(turn.run)) {
+      ending_.runs.insert(turn.run);
+      ++arrivals_;
+    } else if (const RunKey parent = runs_.parent_of_known(turn.run); parent != 0) {
       locked_.runs.insert(parent);
       ++arrivals_;
     }
-    if (!runs_.is_known_childless(turn.run)) {
-      parents_.insert(turn.run);
-    }
   }
+  void put_newest(const Call& newest, const Sets& sets);
+  void put_children(const Call& children, const Sets& sets);
 
   const RunSet& runs_;
   const WorkerSet& known_workers_;
@@ -200,9 +243,15 @@ class Plan {
   std::int64_t now_ms_ = 0;
   std::set<TaskKey> tasks_;
   std::set<WorkerKey> workers_;
-  std::set<RunKey> known_;     // Held, and read if others are.
-  std::set<RunKey> parents_;   // Their children are needed.
+  std::set<WorkerKey> own_workers_;  // Trusted, and looked at if anything is.
+  std::set<RunKey> known_;           // Held, and read if anything is.
+  Named ending_;
+  std::set<RunKey> deleted_;
   std::int64_t arrivals_ = 0;  // As many will be put, or less.
+
+  std::set<RunKey> found_;
+  std::unordered_map<std::string, RunKey> newest_of_;
+  bool is_complete_ = true;
 };
 
 Call& bind(Call& call, std::int64_t ns, const Int8Array& runs, const Int8Array& tasks,
@@ -210,18 +259,57 @@ Call& bind(Call& call, std::int64_t ns, const Int8Array& runs, const Int8Array& 
   return call.integer(ns).array(runs).array(tasks).array(ids);
 }
 
-Result<void> Plan::run(const Sets& sets) {
+// One that was not locked has recurred or was started meanwhile.
+void Plan::put_newest(const Call& newest, const Sets& sets) {
+  for (const Row row : newest.rows()) {
+    if (row.is_null(1)) {
+      sets.runs.put_newest(row.as_string(0), std::nullopt);
+    } else if (found_.contains(row.as_integer(1))) {
+      sets.runs.put_newest(row.as_string(0), row.as_integer(1));
+      newest_of_[row.as_string(0)] = row.as_integer(1);
+    } else {
+      is_complete_ = false;
+    }
+  }
+}
+
+// As above, of children.
+void Plan::put_children(const Call& children, const Sets& sets) {
+  std::unordered_map<RunKey, std::vector<RunKey>> of;
+  std::set<RunKey> unclear;
+  for (const Row row : children.rows()) {
+    std::vector<RunKey>& locked = of[row.as_integer(0)];
+    if (row.is_null(1)) {
+      continue;
+    }
+    if (found_.contains(row.as_integer(1))) {
+      locked.push_back(row.as_integer(1));
+    } else {
+      unclear.insert(row.as_integer(0));
+      is_complete_ = false;
+    }
+  }
+  for (auto& [parent, locked] : of) {
+    if (!unclear.contains(parent)) {
+      sets.runs.put_children(parent, std::move(locked));
+    }
+  }
+}
+
+Result<bool> Plan::run(const Sets& sets) {
   Session& session = sets.session;
   // If anything is locked, all is locked together, in order of keys: two stores whose runs send to
   // each other would else wait for each other.
-  if (!locked_.empty()) {
-    locked_.runs.insert(known_.begin(), known_.end());
-  }
+  locked_.runs.insert(known_.begin(), known_.end());
+  workers_.insert(own_workers_.begin(), own_workers_.end());
+  const bool has_families = !ending_.empty() || !deleted_.empty();
   const Int8Array workers = array_of(workers_);
   const Int8Array runs = array_of(locked_.runs);
   const Int8Array run_tasks = array_of(locked_.tasks);
   const TextArray ids = array_of(locked_.ids);
-  const Int8Array parents = array_of(parents_);
+  const Int8Array ending_runs = array_of(ending_.runs);
+  const TextArray ending_ids = array_of(ending_.ids);
+  const Int8Array deleted = array_of(deleted_);
   const Int8Array tasks = array_of(tasks_);
   const Int8Array claimed_runs = array_of(claimed_.runs);
   const Int8Array claimed_tasks = array_of(claimed_.tasks);
@@ -230,14 +318,21 @@ Result<void> Plan::run(const Sets& sets) {
 
   const Call* const held =
       workers_.empty() ? nullptr : &session.query(kHoldWorkers).integer(ns).array(workers);
-  const Call* const locked =
-      locked_.empty() ? nullptr : &bind(session.query(kLockRuns), ns, runs, run_tasks, ids);
+  const Call* locked = nullptr;
+  if (has_families) {
+    locked = &bind(session.query(kLockFamilies), ns, runs, run_tasks, ids)
+                  .array(ending_runs)
+                  .array(ending_ids)
+                  .array(deleted);
+  } else if (!locked_.empty()) {
+    locked = &bind(session.query(kLockRuns), ns, runs, run_tasks, ids);
+  }
   const Call* const newest =
       locked_.ids.empty() ? nullptr : &session.query(kFindNewest).integer(ns).array(ids);
   const Call* const children =
-      parents_.empty() ? nullptr : &session.query(kLockChildren).integer(ns).array(parents);
-  const Call* const open_children =
-      parents_.empty() ? nullptr : &session.query(kFindChildren).integer(ns).array(parents);
+      ending_.empty()
+          ? nullptr
+          : &session.query(kFindChildren).integer(ns).array(ending_runs).array(ending_ids);
   const Call* const of_tasks =
       tasks_.empty() ? nullptr : &session.query(kLockTasks).integer(ns).array(tasks);
   const Call* const due = claimed_.empty() ? nullptr
@@ -252,50 +347,22 @@ Result<void> Plan::run(const Sets& sets) {
       sets.workers.put_alive(row.as_integer(0));
     }
   }
-  std::set<RunKey> found;
   if (locked != nullptr) {
     for (const Row row : locked->rows()) {
-      found.insert(row.as_integer(0));
+      found_.insert(row.as_integer(0));
       sets.runs.put(row);
     }
     for (const RunKey run : locked_.runs) {
-      if (!found.contains(run)) {
+      if (!found_.contains(run)) {
         sets.runs.put_missing(run);
       }
     }
   }
-  std::unordered_map<std::string, RunKey> newest_of;
   if (newest != nullptr) {
-    for (const Row row : newest->rows()) {
-      // One that was not locked has recurred or was started meanwhile: it is looked for again.
-      if (row.is_null(1)) {
-        sets.runs.put_newest(row.as_string(0), std::nullopt);
-      } else if (found.contains(row.as_integer(1))) {
-        sets.runs.put_newest(row.as_string(0), row.as_integer(1));
-        newest_of[row.as_string(0)] = row.as_integer(1);
-      }
-    }
+    put_newest(*newest, sets);
   }
   if (children != nullptr) {
-    std::unordered_map<RunKey, std::vector<RunKey>> of;
-    for (const Row row : children->rows()) {
-      const StoredRun child = read_run(row);
-      of[child.row.parent.run].push_back(child.row.key);
-      if (!found.contains(child.row.key)) {
-        sets.runs.put(row);
-      }
-    }
-    // Of one with a child that was not locked, they are looked for again.
-    std::set<RunKey> complete = parents_;
-    for (const Row row : open_children->rows()) {
-      const std::vector<RunKey>& locked_ones = of[row.as_integer(0)];
-      if (!std::binary_search(locked_ones.begin(), locked_ones.end(), row.as_integer(1))) {
-        complete.erase(row.as_integer(0));
-      }
-    }
-    for (const RunKey parent : complete) {
-      sets.runs.put_children(parent, std::move(of[parent]));
-    }
+    put_children(*children, sets);
   }
   std::unordered_map<TaskKey, RunKey> run_of_task;
   if (of_tasks != nullptr) {
@@ -317,7 +384,7 @@ Result<void> Plan::run(const Sets& sets) {
       }
     }
     for (const std::string_view id : claimed_.ids) {
-      if (const auto run = newest_of.find(std::string(id)); run != newest_of.end()) {
+      if (const auto run = newest_of_.find(std::string(id)); run != newest_of_.end()) {
         sets.inboxes.put_loaded(run->second, now_ms_);
       }
     }
@@ -330,18 +397,25 @@ Result<void> Plan::run(const Sets& sets) {
       sets.inboxes.put_key(keys->rows()[i].as_integer(0));
     }
   }
-  return {};
+  return is_complete_;
 }
 
 }  // namespace
 
-Result<void> prefetch(std::span<const Op> ops, const Sets& sets) {
+Result<bool> prefetch(std::span<const Op> ops, const Sets& sets) {
   Plan plan(sets.runs, sets.workers);
   for (const Op& op : ops) {
     std::visit([&](const auto& one) { plan.add(one); }, op);
   }
   plan.put_new_ids(sets);
-  return plan.empty() ? Result<void>() : plan.run(sets);
+  if (!plan.empty()) {
+    return plan.run(sets);
+  }
+  plan.assume_runs(sets);
+  if (ops.size() > 1) {  // One alone asks for its worker first.
+    PAWL_TRY(plan.assume_workers(sets));
+  }
+  return true;
 }
 
 }  // namespace pawl::store::pg

@@ -1,6 +1,6 @@
-// What operations will ask for, read and locked in one round trip before they run: runs in order of
-// their keys, so that those who lock many of them do not wait for one another in a circle.
-// Whatever is left out is read when it is asked for.
+// What operations will ask for, read and locked in one round trip before they run: first workers,
+// then runs, then tasks, each in order of their keys, so that those who lock many of them do not
+// wait for one another in a circle. Whatever is left out is read when it is asked for.
 #pragma once
 
 #include <span>
@@ -23,7 +23,8 @@ struct Sets {
   WorkerSet& workers;
 };
 
-// Sends nothing if there is nothing to ask for.
-Result<void> prefetch(std::span<const Op> ops, const Sets& sets);
+// Sends nothing if there is nothing to ask for. False: others have come first, and something that
+// will be needed is not locked.
+Result<bool> prefetch(std::span<const Op> ops, const Sets& sets);
 
 }  // namespace pawl::store::pg

@@ -65,8 +65,9 @@ constexpr Statement kHasOpenChild{
     "LIMIT 1"};
 constexpr Statement kFreeRuns{
     "free_runs",
-    "UPDATE {schema}.pawl_run SET owner = NULL, wake = CASE WHEN NOT paused THEN $3::int8 END "
-    "WHERE ns = $1 AND owner = $2"};
+    "UPDATE {schema}.pawl_run AS r SET owner = NULL, wake = CASE WHEN NOT r.paused THEN $3::int8 "
+    "END FROM (SELECT x.key FROM {schema}.pawl_run AS x WHERE x.ns = $1 AND x.owner = "
+    "ANY($2::int8[]) ORDER BY x.key FOR NO KEY UPDATE) AS d WHERE r.ns = $1 AND r.key = d.key"};
 constexpr Statement kReadTags{
     "read_tags",
     "SELECT name, value FROM {schema}.pawl_tag WHERE ns = $1 AND run = $2 ORDER BY name, value"};
@@ -119,6 +120,13 @@ void RunSet::committed(const std::set<WorkerKey>& own) {
 RunKey RunSet::parent_of_known(RunKey run) const {
   const auto found = known_.find(run);
   return found == known_.end() ? 0 : found->second.run.row.parent.run;
+}
+
+void RunSet::assume_known(RunKey run) {
+  const Known& known = known_.at(run);
+  const RunRow& row = known.run.row;
+  session_.assume(run, row.owner, row.epoch, row.is_paused);
+  runs_[run] = Seen{known.run, State::kStored, known.is_childless};
 }
 
 bool RunSet::is_known_childless(RunKey run) const {
@@ -256,12 +264,6 @@ Result<RunHead> RunSet::get_head(RunKey run) {
 }
 
 Result<std::optional<Lease>> RunSet::find_lease(RunKey run) {
-  if (!runs_.contains(run) && is_known(run) && !no_longer_known_.contains(run)) {
-    const Known& known = known_.at(run);
-    const RunRow& row = known.run.row;
-    session_.assume(run, row.owner, row.epoch, row.is_paused);
-    runs_[run] = Seen{known.run, State::kStored, known.is_childless};
-  }
   PAWL_TRY_ASSIGN(const Seen* const seen, look(run));
   if (seen == nullptr) {
     return std::optional<Lease>();
@@ -571,8 +573,9 @@ Result<void> RunSet::unpause(const RunHead& head, std::int64_t now_ms) {
   return {};
 }
 
-Result<void> RunSet::free_runs(WorkerKey worker, std::int64_t now_ms) {
-  session_.query(kFreeRuns).integer(session_.ns()).integer(worker).integer(now_ms);
+Result<void> RunSet::free_runs(std::span<const WorkerKey> workers, std::int64_t now_ms) {
+  const Int8Array keys(workers);
+  session_.query(kFreeRuns).integer(session_.ns()).array(keys).integer(now_ms);
   PAWL_TRY(session_.run());
   clear();
   return {};

@@ -41,6 +41,8 @@ class RunSet : public Runs {
   bool trusts_ids() const { return trusts_ && careful_starts_ == 0; }
   // Ids turned out to be taken: for some time it is better to look.
   void look_for_ids() { careful_starts_ = kCarefulStarts; }
+  // Of a run that is known: it is taken as it is, and the server is made to check that.
+  void assume_known(RunKey run);
   // Of a run that is known: its parent, 0 if it has none.
   RunKey parent_of_known(RunKey run) const;
   bool is_known_childless(RunKey run) const;
@@ -80,7 +82,7 @@ class RunSet : public Runs {
   Result<void> resume(RunKey run, std::int64_t now_ms) override;
   Result<void> pause(RunKey run) override;
   Result<void> unpause(const RunHead& head, std::int64_t now_ms) override;
-  Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) override;
+  Result<void> free_runs(std::span<const WorkerKey> workers, std::int64_t now_ms) override;
   Result<Due> find_due(const ClaimDue& op) override;
   Result<std::vector<RunKey>> find_blocked(const ClaimStuck& op,
                                            const ClaimStuck::Code& code) override;

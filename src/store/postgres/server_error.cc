@@ -32,6 +32,10 @@ constexpr std::array kRules = {
     Rule{"25006", ErrorCode::kStoreIo,
          "; this server only reads: it may be a standby or be about to become the primary; with "
          "several hosts in the URL add target_session_attrs=read-write"},
+    Rule{"08P01", ErrorCode::kStoreUnusable,
+         "; a pooler may refuse what a server takes: connect to the server, or add prepare=off to "
+         "the "
+         "store's URL"},
     Rule{"28P01", ErrorCode::kStoreUnusable,
          "; check the user and its password (in the URL, in PGPASSWORD or in a password file)"},
     Rule{"28", ErrorCode::kStoreUnusable,

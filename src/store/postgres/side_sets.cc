@@ -174,10 +174,13 @@ Result<bool> WorkerSet::extend(WorkerKey worker, std::int64_t expires_ms) {
   return call.rows().affected() > 0;
 }
 
-Result<void> WorkerSet::remove(WorkerKey worker) {
-  alive_.erase(worker);
-  session_.query(kRemoveWorker).integer(session_.ns()).integer(worker);
-  return session_.run();
+// One by one, in order of their keys.
+Result<void> WorkerSet::remove(std::span<const WorkerKey> workers) {
+  for (const WorkerKey worker : workers) {
+    alive_.erase(worker);
+    session_.query(kRemoveWorker).integer(session_.ns()).integer(worker);
+  }
+  return {};
 }
 
 Result<std::vector<WorkerLease>> WorkerSet::read() {

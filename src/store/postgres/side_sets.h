@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,7 +74,7 @@ class WorkerSet : public Workers {
   Result<void> mark_locked(WorkerKey worker) override;
   Result<bool> has(WorkerKey worker) override;
   Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) override;
-  Result<void> remove(WorkerKey worker) override;
+  Result<void> remove(std::span<const WorkerKey> workers) override;
   Result<std::vector<WorkerLease>> read() override;
   Result<WorkersMark> mark() override;
 

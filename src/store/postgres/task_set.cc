@@ -52,7 +52,9 @@ constexpr Statement kTake{
     "t.key = r.key RETURNING " PAWL_PG_TASK_COLUMNS};
 constexpr Statement kFree{
     "free_tasks",
-    "UPDATE {schema}.pawl_task SET owner = NULL, due = $3 WHERE ns = $1 AND owner = $2"};
+    "UPDATE {schema}.pawl_task AS t SET owner = NULL, due = $3 FROM (SELECT x.key FROM "
+    "{schema}.pawl_task AS x WHERE x.ns = $1 AND x.owner = ANY($2::int8[]) ORDER BY x.key FOR "
+    "UPDATE) AS d WHERE t.ns = $1 AND t.key = d.key"};
 
 }  // namespace
 
@@ -200,10 +202,11 @@ Result<void> TaskSet::change(RunKey run, TaskKey task, const TaskChange& change)
   return {};
 }
 
-Result<void> TaskSet::free_tasks(WorkerKey worker, std::int64_t now_ms) {
-  session_.query(kFree).integer(session_.ns()).integer(worker).integer(now_ms);
+Result<void> TaskSet::free_tasks(std::span<const WorkerKey> workers, std::int64_t now_ms) {
+  const Int8Array keys(workers);
+  session_.query(kFree).integer(session_.ns()).array(keys).integer(now_ms);
   heads_.clear();
-  return {};
+  return session_.run();
 }
 
 }  // namespace pawl::store::pg

@@ -34,7 +34,7 @@ class TaskSet : public Tasks {
                                     WorkerKey worker, std::size_t limit,
                                     std::int64_t now_ms) override;
   Result<void> change(RunKey run, TaskKey task, const TaskChange& change) override;
-  Result<void> free_tasks(WorkerKey worker, std::int64_t now_ms) override;
+  Result<void> free_tasks(std::span<const WorkerKey> workers, std::int64_t now_ms) override;
   Result<std::optional<TaskHead>> find_head(TaskKey task) override;
 
  private:

@@ -16,6 +16,8 @@ namespace {
 
 // How often something that others change at the same moment is tried again before that is said.
 constexpr int kAttemptsMax = 5;
+// How often all is locked anew because others came first, before the rest is locked as it comes.
+constexpr int kLooksMax = 10;
 
 constexpr Statement kSavepoint{"savepoint", "SAVEPOINT pawl_turn"};
 constexpr Statement kUndo{"undo", "ROLLBACK TO SAVEPOINT pawl_turn"};
@@ -51,16 +53,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
                              std::span<const Op> ops, bool trusts) {
   PAWL_TRY(connection_.ensure());
   forget_keys_of_before();
-  session_.begin();
-  runs_.begin(trusts);
-  logs_.begin(!trusts);
-  inboxes_.begin();
-  tasks_.begin();
-  promises_.begin();
-  workers_.begin(trusts);
-  operations_.begin();
-  operations_.expect_no_concern();
-  Result<void> done = prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_});
+  Result<void> done = look_ahead(ops, trusts);
   if (done.has_value()) {
     done = what_to_do();
   }
@@ -80,6 +73,31 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
     tell_ends_();
   }
   return {};
+}
+
+void Writer::begin(bool trusts) {
+  session_.begin();
+  runs_.begin(trusts);
+  logs_.begin(!trusts);
+  inboxes_.begin();
+  tasks_.begin();
+  promises_.begin();
+  workers_.begin(trusts);
+  operations_.begin();
+  operations_.expect_no_concern();
+}
+
+// What is missing is not locked besides what is: that would be out of order.
+Result<void> Writer::look_ahead(std::span<const Op> ops, bool trusts) {
+  for (int i = 1;; ++i) {
+    begin(trusts);
+    PAWL_TRY_ASSIGN(const bool is_complete,
+                    prefetch(ops, {session_, runs_, inboxes_, tasks_, workers_}));
+    if (is_complete || i == kLooksMax) {
+      return {};
+    }
+    session_.roll_back();
+  }
 }
 
 // What the transaction itself tells others.

@@ -52,6 +52,9 @@ class Writer : private Transaction {
   std::optional<Notice> notice() const;
   Result<void> attempt(const std::function<Result<void>()>& what_to_do, std::span<const Op> ops,
                        bool trusts);
+  void begin(bool trusts);
+  // Begins, and locks what is known to be needed.
+  Result<void> look_ahead(std::span<const Op> ops, bool trusts);
   void forget_keys_of_before();
 
   Result<bool> has_rests(RunKey run, RunKey chain) override;

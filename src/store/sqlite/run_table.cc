@@ -401,9 +401,12 @@ Result<void> RunTable::unpause(const RunHead& head, std::int64_t now_ms) {
   return Query(unpause_).moment(can_go_on ? now_ms : kNever).integer(head.key).run();
 }
 
-Result<void> RunTable::free_runs(WorkerKey worker, std::int64_t now_ms) {
+Result<void> RunTable::free_runs(std::span<const WorkerKey> workers, std::int64_t now_ms) {
   leases_.clear();
-  return Query(free_).integer(now_ms).integer(worker).integer(ns_).run();
+  for (const WorkerKey worker : workers) {
+    PAWL_TRY(Query(free_).integer(now_ms).integer(worker).integer(ns_).run());
+  }
+  return {};
 }
 
 Result<void> RunTable::add_due(const ClaimDue& op, std::string_view kind,

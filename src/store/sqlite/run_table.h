@@ -55,7 +55,7 @@ class RunTable : public Runs {
   Result<void> resume(RunKey run, std::int64_t now_ms) override;
   Result<void> pause(RunKey run) override;
   Result<void> unpause(const RunHead& head, std::int64_t now_ms) override;
-  Result<void> free_runs(WorkerKey worker, std::int64_t now_ms) override;
+  Result<void> free_runs(std::span<const WorkerKey> workers, std::int64_t now_ms) override;
 
   Result<Due> find_due(const ClaimDue& op) override;
   Result<std::int64_t> next_wake(std::string_view kind);

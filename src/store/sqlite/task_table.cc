@@ -283,8 +283,11 @@ Result<void> TaskTable::change(RunKey run, TaskKey task, const TaskChange& chang
   return query.integer(task).integer(run).run();
 }
 
-Result<void> TaskTable::free_tasks(WorkerKey worker, std::int64_t now_ms) {
-  return Query(free_).integer(now_ms).integer(worker).integer(ns_).run();
+Result<void> TaskTable::free_tasks(std::span<const WorkerKey> workers, std::int64_t now_ms) {
+  for (const WorkerKey worker : workers) {
+    PAWL_TRY(Query(free_).integer(now_ms).integer(worker).integer(ns_).run());
+  }
+  return {};
 }
 
 Result<std::optional<TaskHead>> TaskTable::find_head(TaskKey task) {

@@ -35,8 +35,11 @@ Result<bool> WorkerTable::extend(WorkerKey worker, std::int64_t expires_ms) {
   return connection_.changes() > 0;
 }
 
-Result<void> WorkerTable::remove(WorkerKey worker) {
-  return Query(remove_).integer(worker).integer(ns_).run();
+Result<void> WorkerTable::remove(std::span<const WorkerKey> workers) {
+  for (const WorkerKey worker : workers) {
+    PAWL_TRY(Query(remove_).integer(worker).integer(ns_).run());
+  }
+  return {};
 }
 
 Result<std::vector<WorkerLease>> WorkerTable::read() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,7 +25,7 @@ class WorkerTable : public Workers {
   Result<void> mark_locked(WorkerKey worker) override;
   Result<bool> has(WorkerKey worker) override;
   Result<bool> extend(WorkerKey worker, std::int64_t expires_ms) override;
-  Result<void> remove(WorkerKey worker) override;
+  Result<void> remove(std::span<const WorkerKey> workers) override;
   Result<std::vector<WorkerLease>> read() override;
   Result<WorkersMark> mark() override;
   Result<std::vector<KnownWorker>> read_known();
