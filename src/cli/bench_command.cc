@@ -200,7 +200,7 @@ constexpr const char* kDetails =
     "      million takes some minutes and 1 GB of disk: --runs 10000 leaves it out\n"
     "  w5  from sending a signal to the code that waits for it, 2,000 times\n"
     "  w6  w1 at 128 killed at half: time until all runs are done, what was lost or doubled\n"
-    "  w7  w1 at 128 by four processes, beside what one of them reaches\n"
+    "  w7  w1 at 128 by each of four processes, and shared by them, beside what one reaches\n"
     "  w8  claims of 100 runs that are due among 1,000, 10,000 and 100,000 open ones;\n"
     "      --runs 1000000 goes on\n"
     "\n"

@@ -151,7 +151,7 @@ class Bench {
   Result<void> w5();
   Result<void> w6();
   Result<void> w7();
-  Result<Figure> w7_round(std::size_t processes, std::size_t round, std::size_t rounds);
+  Result<Figure> w7_round(bool is_shared, std::size_t round, std::size_t rounds);
   Result<void> w8();
   Result<void> run_victim(const std::vector<std::string>& arguments);
 
@@ -673,55 +673,56 @@ Result<void> Bench::w6() {
 
 // As in w1, the round with the median ratio stands for all.
 Result<void> Bench::w7() {
-  const std::size_t processes = options_.processes.value_or(4);
-  constexpr std::size_t kRounds = 5;
-  std::vector<Figure> figures;
-  for (std::size_t round = 1; round <= kRounds; ++round) {
-    PAWL_TRY_ASSIGN(Figure figure, w7_round(processes, round, kRounds));
-    figures.push_back(std::move(figure));
+  for (const bool is_shared : {false, true}) {
+    constexpr std::size_t kRounds = 5;
+    std::vector<Figure> figures;
+    for (std::size_t round = 1; round <= kRounds; ++round) {
+      PAWL_TRY_ASSIGN(Figure figure, w7_round(is_shared, round, kRounds));
+      figures.push_back(std::move(figure));
+    }
+    std::sort(figures.begin(), figures.end(),
+              [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
+    Figure& median = figures[kRounds / 2];
+    median.more.emplace_back("rounds", static_cast<double>(kRounds));
+    median.more.emplace_back("ratio_lowest", figures.front().ratio);
+    median.more.emplace_back("ratio_highest", figures.back().ratio);
+    median.p99_ms =
+        std::max_element(figures.begin(), figures.end(), [](const Figure& a, const Figure& b) {
+          return a.p50_ms < b.p50_ms;
+        })->p50_ms;
+    if (!ground_->is_file() && !is_shared) {
+      median.bar = "90 % of one process";
+      median.is_met = median.ratio >= 0.9;
+    }
+    PAWL_TRY(report_(median));
   }
-  std::sort(figures.begin(), figures.end(),
-            [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
-  Figure& median = figures[kRounds / 2];
-  median.more.emplace_back("rounds", static_cast<double>(kRounds));
-  median.more.emplace_back("ratio_lowest", figures.front().ratio);
-  median.more.emplace_back("ratio_highest", figures.back().ratio);
-  const auto steps = static_cast<double>(w1_runs() * w1_steps());
-  double slowest = *median.steps_s;
-  for (const Figure& figure : figures) {
-    slowest = std::min(slowest, *figure.steps_s);
-  }
-  median.p50_ms = steps / *median.steps_s * 1000;
-  median.p99_ms = steps / slowest * 1000;
-  if (!ground_->is_file()) {
-    median.bar = "90 % of one process";
-    median.is_met = median.ratio >= 0.9;
-  }
-  return report_(median);
+  return {};
 }
 
-// The limit is what one process reaches.
-Result<Figure> Bench::w7_round(std::size_t processes, std::size_t round, std::size_t rounds) {
+// The limit is what one process reaches. The others have as much to do as it has, or share it.
+Result<Figure> Bench::w7_round(bool is_shared, std::size_t round, std::size_t rounds) {
+  const std::size_t processes = options_.processes.value_or(4);
+  const std::size_t concurrency = options_.concurrency.value_or(128);
   Figure figure;
   figure.workload = "w7";
-  figure.variant = "processes=" + std::to_string(processes);
+  figure.variant = "processes=" + std::to_string(processes) + ", " + std::to_string(concurrency) +
+                   (is_shared ? " in all" : " each");
   FleetLoad load;
   load.program = options_.program;
-  load.runs = w1_runs();
   load.steps = w1_steps();
-  load.concurrency = options_.concurrency.value_or(128);
-  const auto steps = static_cast<double>(load.runs * load.steps);
   double one = 0;
   for (const std::size_t count : {std::size_t{1}, processes}) {
-    progress_("w7: " + std::to_string(load.runs) + " runs of " + std::to_string(load.steps) +
-              " steps by " + std::to_string(count) + " processes, round " + std::to_string(round) +
-              " of " + std::to_string(rounds));
+    progress_("w7: runs of " + std::to_string(load.steps) + " steps by " + std::to_string(count) +
+              " processes, round " + std::to_string(round) + " of " + std::to_string(rounds));
     load.url = fresh_url();
     load.processes = count;
+    load.runs = w1_runs() * (is_shared ? 1 : count);
+    load.concurrency = concurrency * (is_shared ? 1 : count);
     PAWL_TRY_ASSIGN(const double secs, run_fleet(workspace_, load));
     clean(load.url);
-    one = count == 1 ? steps / secs : one;
-    figure.steps_s = steps / secs;
+    figure.steps_s = static_cast<double>(load.runs * load.steps) / secs;
+    figure.p50_ms = secs * 1000;
+    one = count == 1 ? *figure.steps_s : one;
   }
   set_raw(figure, one);
   return figure;

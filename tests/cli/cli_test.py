@@ -221,7 +221,7 @@ class Bench(Directory):
 
     def test_every_workload_gives_its_results_and_leaves_nothing(self):
         results = self.results("--workload", "w1,w2,w3,w5,w6,w7,w8", *SMALL)
-        self.assertEqual([result["workload"] for result in results], ["w1", "w2", "w2", "w3", "w5", "w6", "w7", "w8"])
+        self.assertEqual([result["workload"] for result in results], ["w1", "w2", "w2", "w3", "w5", "w6", "w7", "w7", "w8"])
         self.assertEqual(results[0]["variant"], "concurrency=4")
         self.assertEqual(results[1]["variant"], "steps=6")
         self.assertIn("first_500_ms", results[1])
@@ -232,8 +232,9 @@ class Bench(Directory):
         self.assertEqual(results[3]["variant"], "parallel=6")
         self.assertEqual(results[5]["lost"], 0)
         self.assertEqual(results[5]["doubled"], 0)
-        self.assertEqual(results[6]["variant"], "processes=4")
-        self.assertEqual(results[7]["variant"], "open=8")
+        self.assertEqual(results[6]["variant"], "processes=4, 4 each")
+        self.assertEqual(results[7]["variant"], "processes=4, 4 in all")
+        self.assertEqual(results[8]["variant"], "open=8")
         self.assertEqual(self.names(), [])
 
     def test_claims_go_on_to_as_many_runs_as_are_asked_for(self):

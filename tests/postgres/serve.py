@@ -4,7 +4,7 @@
     with Server() as server:
         subprocess.run([..., "--store", server.url()])
 
-As a program it prints the URL of a server and runs it until its standard input ends:  serve.py [--tcp] [--fsync]
+As a program it prints the URL of a server and runs it until its standard input ends:  serve.py [--tcp] [--fsync] [--set NAME=VALUE]
 """
 
 import argparse
@@ -191,8 +191,10 @@ def main():
     parser = argparse.ArgumentParser(description="Runs a PostgreSQL server for tests until its standard input ends.")
     parser.add_argument("--tcp", action="store_true", help="also on a loopback port")
     parser.add_argument("--fsync", action="store_true", help="what is committed survives a power failure")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting, e.g. shared_buffers=128MB")
     arguments = parser.parse_args()
-    with Server(tcp=arguments.tcp, fsync=arguments.fsync) as server:
+    settings = dict(setting.split("=", 1) for setting in arguments.set)
+    with Server(tcp=arguments.tcp, fsync=arguments.fsync, settings=settings) as server:
         print(server.url(), flush=True)
         sys.stdin.read()
 

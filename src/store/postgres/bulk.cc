@@ -143,14 +143,20 @@ Call& Bulk::send(Batch& batch, std::int64_t ns, const Statement& statement,
   if (bind_before) {
     bind_before(call);
   }
+  if (!are_few) {
+    bind_arrays(call);
+    return call;
+  }
   for (const Column& column : columns_) {
-    if (are_few) {
-      bind_each(column, call);
-    } else {
-      call.array(as_array(column));
-    }
+    bind_each(column, call);
   }
   return call;
+}
+
+void Bulk::bind_arrays(Call& call) const {
+  for (const Column& column : columns_) {
+    call.array(as_array(column));
+  }
 }
 
 void Bulk::bind_last(Call& call) const {

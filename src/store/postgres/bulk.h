@@ -49,7 +49,8 @@ class Bulk {
   // With another statement, and what it has between the namespace and the arrays: bound by `bind`.
   Call& send(Batch& batch, std::int64_t ns, const Statement& statement,
              const std::function<void(Call&)>& bind_before = {}) const;
-  // Binds the value of the last column of the only row. Borrowed like that.
+  // Binds the arrays; or the value of the last column of the only row. Borrowed like that.
+  void bind_arrays(Call& call) const;
   void bind_last(Call& call) const;
 
  private:

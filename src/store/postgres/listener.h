@@ -30,8 +30,8 @@ class Listener {
     // Called there when listening has begun, the first time and after each reconnection: notices up
     // to now may have been missed.
     std::function<void()> on_connected;
-    // If not 0: nothing can be heard, so a notice without a text is made up so often, and there is no
-    // connection.
+    // If not 0: nothing can be heard, so a notice without a text is made up so often, and there is
+    // no connection.
     std::int64_t every_ms = 0;
     // Called there after each attempt to connect that failed, and when the connection is lost. May
     // be empty.

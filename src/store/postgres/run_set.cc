@@ -71,8 +71,8 @@ constexpr Statement kFreeRuns{
 constexpr Statement kReadTags{
     "read_tags",
     "SELECT name, value FROM {schema}.pawl_tag WHERE ns = $1 AND run = $2 ORDER BY name, value"};
-// In blocks: which numbers runs get does not matter.
-constexpr std::int64_t kKeyBlock = 64;
+// In blocks, the more the more are used: which numbers runs get does not matter.
+constexpr std::int64_t kKeyBlockMax = 1024;
 constexpr Statement kNextKeys{"next_run_keys",
                               "SELECT nextval('{schema}.pawl_run_key') FROM generate_series(1, "
                               "$1::int8)"};
@@ -385,8 +385,9 @@ Result<std::vector<Tag>> RunSet::read_tags(RunKey run) {
 
 Result<RunKey> RunSet::next_key() {
   if (spare_keys_.empty()) {
-    const Call& call = session_.query(kNextKeys).integer(kKeyBlock);
+    const Call& call = session_.query(kNextKeys).integer(key_block_);
     PAWL_TRY(session_.run());
+    key_block_ = std::min(2 * key_block_, kKeyBlockMax);
     for (const Row row : call.rows()) {
       spare_keys_.push_back(row.as_integer(0));
     }

@@ -137,6 +137,7 @@ class RunSet : public Runs {
   // Told when it is committed: a transaction that is tried again begins with what was asked.
   std::vector<std::pair<Answer, std::int64_t>> given_back_;
   std::vector<RunKey> spare_keys_;
+  std::int64_t key_block_ = 64;
   struct Known {
     StoredRun run;
     bool is_childless = false;

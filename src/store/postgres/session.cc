@@ -62,14 +62,14 @@ constexpr Statement kStartAlone{
     "start_alone", "WITH run AS (" PAWL_PG_INSERT_RUN
     "SELECT $1::int8, new.* FROM " PAWL_PG_ALIVE " CROSS JOIN unnest($5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::int8[], $14::int8[], $15::int8[], $16::int8[], $17::text[], $18::uuid[], $19::text[], $20::text[], $21::text[], $22::bool[], $23::text[], $24::bool[]) AS new WHERE NOT " PAWL_PG_IS_USED("$3") " RETURNING key) INSERT INTO {schema}.pawl_input(ns, run, input) SELECT $1::int8, key, $4::bytea FROM run"};
 
-// What a run leaves when it ends, mostly nothing: all of it at once.
+// What runs leave when they end, mostly nothing: all of it at once.
 constexpr Statement kRemoveRests{
     "remove_rests",
-    "WITH reason AS (DELETE FROM {schema}.pawl_reason WHERE ns = $1 AND run = $2), task AS (DELETE "
-    "FROM {schema}.pawl_task WHERE ns = $1 AND run = $3), promise AS (DELETE FROM "
-    "{schema}.pawl_promise WHERE ns = $1 AND run = $4), inbox AS (DELETE FROM {schema}.pawl_inbox "
-    "WHERE ns = $1 AND run = $5) DELETE FROM {schema}.pawl_dedupe WHERE ns = $1 AND chain = $6"};
-
+    "WITH reason AS (DELETE FROM {schema}.pawl_reason WHERE ns = $1 AND run = ANY($2::int8[])), "
+    "task AS (DELETE FROM {schema}.pawl_task WHERE ns = $1 AND run = ANY($3::int8[])), promise AS "
+    "(DELETE FROM {schema}.pawl_promise WHERE ns = $1 AND run = ANY($4::int8[])), inbox AS (DELETE "
+    "FROM {schema}.pawl_inbox WHERE ns = $1 AND run = ANY($5::int8[])) DELETE FROM "
+    "{schema}.pawl_dedupe WHERE ns = $1 AND chain = ANY($6::int8[])"};
 constexpr std::array kRests = {Write::kRemoveReason, Write::kRemoveTasks, Write::kRemovePromises,
                                Write::kRemoveInbox, Write::kRemoveDedupes};
 
@@ -404,17 +404,15 @@ void Session::close_group() {
   last_of_run_.clear();
 }
 
-// False: not all are there, or of several runs.
+// False: not all are there.
 bool Session::remove_rests() {
-  const auto is_of_one = [&](Write kind) {
-    return group_of(kind).has_value() && group_of(kind)->rows() == 1;
-  };
-  if (!std::all_of(kRests.begin(), kRests.end(), is_of_one)) {
+  const auto is_there = [&](Write kind) { return group_of(kind).has_value(); };
+  if (!std::all_of(kRests.begin(), kRests.end(), is_there)) {
     return false;
   }
   Call& call = batch().add(kRemoveRests).integer(ns_);
   for (const Write kind : kRests) {
-    take(kind).bind_last(call);
+    take(kind).bind_arrays(call);
   }
   return true;
 }
