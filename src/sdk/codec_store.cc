@@ -327,7 +327,9 @@ class CodecStore final : public store::Store {
     return rows;
   }
   store::Catalog& catalog() override { return inner_->catalog(); }
-  void watch(std::function<void(Change)> on_change) override { inner_->watch(std::move(on_change)); }
+  void watch(std::function<void(Change)> on_change) override {
+    inner_->watch(std::move(on_change));
+  }
 
  private:
   Result<void> apply_plain(std::span<Op> ops) {
