@@ -141,6 +141,8 @@ class Bench {
     };
   }
 
+  static Result<std::vector<Figure>> in_rounds(
+      std::size_t rounds, const std::function<Result<Figure>(std::size_t round)>& measure);
   Result<void> w1();
   Result<Figure> w1_round(std::size_t concurrency, std::size_t round, std::size_t rounds);
   Result<void> w2();
@@ -162,7 +164,24 @@ class Bench {
   std::unique_ptr<Ground> ground_;
 };
 
-// Machines are noisy: the round with the median ratio stands for all of them.
+// Machines are noisy: the round with the median ratio stands for all of them. Sorted by ratio; the
+// one in the middle also says how far they were apart.
+Result<std::vector<Figure>> Bench::in_rounds(
+    std::size_t rounds, const std::function<Result<Figure>(std::size_t round)>& measure) {
+  std::vector<Figure> figures;
+  for (std::size_t round = 1; round <= rounds; ++round) {
+    PAWL_TRY_ASSIGN(Figure figure, measure(round));
+    figures.push_back(std::move(figure));
+  }
+  std::sort(figures.begin(), figures.end(),
+            [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
+  Figure& median = figures[rounds / 2];
+  median.more.emplace_back("rounds", static_cast<double>(rounds));
+  median.more.emplace_back("ratio_lowest", figures.front().ratio);
+  median.more.emplace_back("ratio_highest", figures.back().ratio);
+  return figures;
+}
+
 Result<void> Bench::w1() {
   std::vector<std::size_t> levels = {1, 16, 128};
   if (options_.concurrency) {
@@ -171,17 +190,10 @@ Result<void> Bench::w1() {
   const bool is_long = w1_runs() * w1_steps() > 100'000;
   for (const std::size_t concurrency : levels) {
     const std::size_t rounds = is_long ? 1 : concurrency == 1 ? 3 : 5;
-    std::vector<Figure> figures;
-    for (std::size_t round = 1; round <= rounds; ++round) {
-      PAWL_TRY_ASSIGN(Figure figure, w1_round(concurrency, round, rounds));
-      figures.push_back(std::move(figure));
-    }
-    std::sort(figures.begin(), figures.end(),
-              [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
+    PAWL_TRY_ASSIGN(std::vector<Figure> figures, in_rounds(rounds, [&](std::size_t round) {
+                      return w1_round(concurrency, round, rounds);
+                    }));
     Figure& median = figures[rounds / 2];
-    median.more.emplace_back("rounds", static_cast<double>(rounds));
-    median.more.emplace_back("ratio_lowest", figures.front().ratio);
-    median.more.emplace_back("ratio_highest", figures.back().ratio);
     if (concurrency == 1) {
       const bool is_file = ground_->is_file();  // Else a round trip belongs to it.
       median.bar =
@@ -671,21 +683,13 @@ Result<void> Bench::w6() {
   return report_(figure);
 }
 
-// As in w1, the round with the median ratio stands for all.
 Result<void> Bench::w7() {
   for (const bool is_shared : {false, true}) {
     constexpr std::size_t kRounds = 5;
-    std::vector<Figure> figures;
-    for (std::size_t round = 1; round <= kRounds; ++round) {
-      PAWL_TRY_ASSIGN(Figure figure, w7_round(is_shared, round, kRounds));
-      figures.push_back(std::move(figure));
-    }
-    std::sort(figures.begin(), figures.end(),
-              [](const Figure& a, const Figure& b) { return a.ratio < b.ratio; });
+    PAWL_TRY_ASSIGN(std::vector<Figure> figures, in_rounds(kRounds, [&](std::size_t round) {
+                      return w7_round(is_shared, round, kRounds);
+                    }));
     Figure& median = figures[kRounds / 2];
-    median.more.emplace_back("rounds", static_cast<double>(kRounds));
-    median.more.emplace_back("ratio_lowest", figures.front().ratio);
-    median.more.emplace_back("ratio_highest", figures.back().ratio);
     median.p99_ms =
         std::max_element(figures.begin(), figures.end(), [](const Figure& a, const Figure& b) {
           return a.p50_ms < b.p50_ms;

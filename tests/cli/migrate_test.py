@@ -430,10 +430,8 @@ CREATE TRIGGER held BEFORE INSERT ON {schema}.pawl_run FOR EACH ROW WHEN (NEW.id
         out, err = move.communicate(timeout=120)
         return move.returncode, out, err
 
-    def test_the_connection_to_the_target_is_lost(self):
-        if not SERVER:
-            self.skipTest("there is no PostgreSQL store")
-        source, target = self.sqlite("source"), self.postgres("target") + "&application_name=to-be-lost"
+    def loses(self, source, target):
+        """Ends the sessions of one of them, by their name, in the middle."""
         self.many(source)
         move, lock = self.held_up(source, target, "run-700")
         SERVER.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'to-be-lost'")
@@ -441,16 +439,15 @@ CREATE TRIGGER held BEFORE INSERT ON {schema}.pawl_run FOR EACH ROW WHEN (NEW.id
         self.assertTrue(0 < count(target) < self.RUNS)
         self.goes_on(source, target)
 
+    def test_the_connection_to_the_target_is_lost(self):
+        if not SERVER:
+            self.skipTest("there is no PostgreSQL store")
+        self.loses(self.sqlite("source"), self.postgres("target") + "&application_name=to-be-lost")
+
     def test_the_connection_to_the_source_is_lost(self):
         if not SERVER:
             self.skipTest("there is no PostgreSQL store")
-        source, target = self.postgres("source") + "&application_name=to-be-lost", self.postgres("target")
-        self.many(source)
-        move, lock = self.held_up(source, target, "run-700")
-        SERVER.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'to-be-lost'")
-        self.failed(self.end(move, lock))
-        self.assertTrue(0 < count(target) < self.RUNS)
-        self.goes_on(source, target)
+        self.loses(self.postgres("source") + "&application_name=to-be-lost", self.postgres("target"))
 
     def test_the_server_is_stopped(self):
         if not SERVER:

@@ -11,64 +11,29 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "postgres"))
 import serve  # noqa: E402
 
+import rolling_host  # noqa: E402
+
 PAWL = HOSTS = STORE = None
 RUNS = 60
 
 
-class Host:
+class Host(rolling_host.Host):
     """A process of one build."""
 
     def __init__(self, build, url):
-        self.process = subprocess.Popen([HOSTS[build], url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        self.errors = []
-        self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr))
-        self.reader.start()
-        if self.process.stdout.readline() != "ready\n":
-            self.process.wait()
-            self.reader.join()
-            raise RuntimeError("a host does not start: " + "".join(self.errors))
-
-    def ask(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        lines = []
-        while (line := self.process.stdout.readline()) != "done\n":
-            if not line:
-                raise RuntimeError("a host has ended: " + "".join(self.errors))
-            lines.append(line.rstrip("\n"))
-        return lines
-
-    def do(self, *words):
-        self.ask(*words)
-        return self.answer()
+        super().__init__(HOSTS[build], url)
 
     def stop(self):
         """Ends it in good order; returns what it has complained about."""
-        self.process.stdin.close()
-        code = self.process.wait(timeout=60)
-        self.reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
+        code = super().stop()
         if code != 0:
             raise RuntimeError(f"a host ended with {code}: " + "".join(self.errors))
         return self.errors
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.reader.join()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            pipe.close()
 
 
 class Rolling(unittest.TestCase):

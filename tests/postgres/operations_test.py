@@ -17,6 +17,9 @@ import urllib.parse
 
 import serve
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "deploy"))
+import rolling_host  # noqa: E402
+
 PAWL = HOST = PAGE = None
 
 
@@ -28,37 +31,11 @@ def blocks(name):
     return found
 
 
-class Host:
+class Host(rolling_host.Host):
     """A program that works."""
 
     def __init__(self, url):
-        self.process = subprocess.Popen([HOST, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        text=True)
-        if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError("the host does not start: " + self.process.communicate()[1])
-
-    def do(self, *words):
-        self.process.stdin.write(" ".join(map(str, words)) + "\n")
-        self.process.stdin.flush()
-        lines = []
-        while (line := self.process.stdout.readline()) != "done\n":
-            if not line:
-                raise RuntimeError("the host has ended: " + self.process.stderr.read())
-            lines.append(line.rstrip("\n"))
-        return lines
-
-    def stop(self):
-        self.process.communicate(timeout=60)
-        return self.process.returncode
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            pipe.close()
+        super().__init__(HOST, url)
 
 
 def pawl_signal(url, run):

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "base/hash.h"
 #include "postgres/support.h"
 #include "store/postgres/postgres_store.h"
+#include "store/support.h"
 
 namespace pawl::store::pg {
 namespace {
@@ -16,12 +16,7 @@ std::vector<Op> starts(WorkerKey owner, int first, int count) {
   std::vector<Op> ops;
   for (int i = first; i < first + count; ++i) {
     StartRun start;
-    start.run.id = "run-" + std::to_string(i);
-    const std::uint64_t digest = stable_digest(start.run.id);
-    for (std::size_t byte = 0; byte < start.run.uuid.bytes.size(); ++byte) {
-      start.run.uuid.bytes[byte] = static_cast<std::uint8_t>(digest >> (byte % 8 * 8));
-    }
-    start.run.kind = "kind";
+    start.run = new_run("run-" + std::to_string(i));
     start.run.input = "1";
     start.owner = owner;
     start.now_ms = kNow;
@@ -31,35 +26,16 @@ std::vector<Op> starts(WorkerKey owner, int first, int count) {
 }
 
 Op with_child(const RunRow& run) {
-  CommitTurn turn;
-  turn.run = run.key;
-  turn.worker = run.owner;
-  turn.epoch = run.epoch;
-  turn.now_ms = kNow;
-  NewRun& child = turn.children.emplace_back();
-  child.id = run.id + "-child";
-  child.uuid = run.uuid;
-  child.kind = "kind";
+  CommitTurn turn = turn_of(run, kNow);
+  NewRun& child = turn.children.emplace_back(new_run(run.id + "-child"));
   child.parent = {run.key, "command", ParentClose::kTerminate};
   return turn;
 }
 
 // A step, and the end.
 Op end_of(const RunRow& run) {
-  CommitTurn turn;
-  turn.run = run.key;
-  turn.worker = run.owner;
-  turn.epoch = run.epoch;
-  turn.now_ms = kNow;
-  for (const auto kind :
-       {replay::EntryKind::kOperationCompleted, replay::EntryKind::kWorkflowCompleted}) {
-    replay::Entry entry;
-    entry.seq = turn.entries.size() + 1;
-    entry.kind = kind;
-    entry.time_ms = kNow;
-    entry.location = "a";
-    turn.entries.push_back(entry);
-  }
+  CommitTurn turn = turn_of(run, kNow);
+  turn.entries = {entry(1), entry(2, "", replay::EntryKind::kWorkflowCompleted)};
   turn.ending.emplace();
   turn.ending->status = RunStatus::kCompleted;
   return turn;

@@ -16,6 +16,9 @@ import unittest
 
 import serve
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "deploy"))
+import rolling_host  # noqa: E402
+
 PAWL = HOST = None
 PATIENCE_S = 60
 STORE_FAILED = 6
@@ -78,34 +81,6 @@ default_pool_size = 2
         shutil.rmtree(self.directory)
 
 
-class Host:
-    """A program that works."""
-
-    def __init__(self, url):
-        self.process = subprocess.Popen([HOST, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment())
-        line = self.process.stdout.readline()
-        if line != "ready\n":
-            raise RuntimeError(f"the program does not work: {line}")
-
-    def ask(self, line):
-        """Returns the lines of the answer."""
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = []
-        while (got := self.process.stdout.readline()) != "done\n":
-            if not got:
-                raise RuntimeError("the program has ended")
-            answer.append(got.rstrip("\n"))
-        return answer
-
-    def end(self, how="kill"):
-        getattr(self.process, how)()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
 class ThroughAPooler(unittest.TestCase):
     def setUp(self):
         self.server = serve.Server()
@@ -115,19 +90,20 @@ class ThroughAPooler(unittest.TestCase):
         self.url = self.pooler.url("&prepare=off")
 
     def test_runs_are_done(self):
-        first = Host(self.url)
-        second = Host(self.url)
+        first = rolling_host.Host(HOST, self.url, environment())
+        self.addCleanup(first.end)
+        second = rolling_host.Host(HOST, self.url, environment())
         self.addCleanup(second.end)
-        first.ask("start same mine 50")
+        first.do("start same mine 50")
         for i in range(10):
             code, _, err = pawl("start", "same", "--id", f"other-{i}", "-i", str(i), url=self.url)
             self.assertEqual((code, err), (0, ""))
-        first.end()  # Others take over what it held, when its lease is over.
-        second.ask("go mine 0 50")
+        first.process.kill()  # Others take over what it held, when its lease is over.
+        second.do("go mine 0 50")
         for i in range(10):
             code, _, err = pawl("signal", f"other-{i}", "go", url=self.url)
             self.assertEqual((code, err), (0, ""))
-        self.assertEqual(len(second.ask("wait mine 0 50")), 50)
+        self.assertEqual(len(second.do("wait mine 0 50")), 50)
         for i in range(10):
             code, out, err = pawl("result", f"other-{i}", url=self.url)
             self.assertEqual((code, err), (0, ""))

@@ -50,7 +50,7 @@ class LockOrder : public testing::Test {
   // A run that worker_ holds, known to store_.
   RunRow held(std::string id) { return start(*store_, std::move(id), worker_); }
   RunRow held_child(const RunRow& parent, std::string id) {
-    CommitTurn op = turn(parent);
+    CommitTurn op = turn_of(parent);
     op.children = {new_run(std::move(id))};
     op.children[0].parent = {parent.key, "command", ParentClose::kTerminate};
     return claim(apply(*store_, op).started.at(0)).row;
@@ -61,7 +61,7 @@ class LockOrder : public testing::Test {
     return op;
   }
   void add_task(const RunRow& run, std::string type) {
-    CommitTurn op = turn(run);
+    CommitTurn op = turn_of(run);
     NewTask& task = op.tasks.emplace_back();
     task.id = type;
     task.type = std::move(type);
@@ -86,21 +86,13 @@ class LockOrder : public testing::Test {
     op.now_ms = 2000;
     return op;
   }
-  static CommitTurn turn(const RunRow& run) {
-    CommitTurn op;
-    op.run = run.key;
-    op.worker = run.owner;
-    op.epoch = run.epoch;
-    op.now_ms = 2000;
-    return op;
-  }
   static CommitTurn step(const RunRow& run) {
-    CommitTurn op = turn(run);
+    CommitTurn op = turn_of(run);
     op.entries = {entry(1)};
     return op;
   }
   static CommitTurn ending(const RunRow& run) {
-    CommitTurn op = turn(run);
+    CommitTurn op = turn_of(run);
     op.ending = Ending{};
     op.ending->status = RunStatus::kCompleted;
     op.ending->for_parent = NewArrival{};
@@ -151,7 +143,7 @@ class LockOrder : public testing::Test {
   }
   // Calls `what` while this is locked.
   void while_locked(Op look, const Action& what) {
-    CommitTurn calls = turn(gate_run_);
+    CommitTurn calls = turn_of(gate_run_);
     calls.inside = [&](Database&, CommitTurn&) -> Result<void> {
       what();
       return {};
@@ -321,7 +313,7 @@ TEST_F(LockOrder, OfARunThatHasRecurred) {
   const std::unique_ptr<Store> third = open();
   const RunRow first = held("recurs");
   const RunKey last = start(*other_, "last").key;
-  CommitTurn recur = turn(first);
+  CommitTurn recur = turn_of(first);
   RunKey next = 0;
   std::jthread one;
   std::jthread two;

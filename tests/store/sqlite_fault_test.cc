@@ -98,15 +98,7 @@ class Series {
  private:
   RunRow run(const std::string& id) { return *value(store_->find_run(id, std::nullopt)); }
 
-  CommitTurn turn(const std::string& id) {
-    const RunRow row = run(id);
-    CommitTurn op;
-    op.run = row.key;
-    op.worker = row.owner;
-    op.epoch = row.epoch;
-    op.now_ms = 2000;
-    return op;
-  }
+  CommitTurn turn(const std::string& id) { return turn_of(run(id)); }
 
   std::vector<Op> make(std::size_t i) {
     switch (i) {

@@ -160,14 +160,6 @@ class ViewsTest : public testing::TestWithParam<BackendKind> {
     op.now_ms = now_ms;
     return apply(*store_, op).row;
   }
-  CommitTurn turn(const RunRow& run) {
-    CommitTurn op;
-    op.run = run.key;
-    op.worker = run.owner;
-    op.epoch = run.epoch;
-    op.now_ms = 2000;
-    return op;
-  }
   replay::Entry set(std::uint64_t seq, std::string_view key, std::string_view to) {
     replay::Entry made = entry(seq, key, EntryKind::kStateSet);
     made.has_payload = true;
@@ -456,7 +448,7 @@ TEST_P(ViewsTest, StateSurvivesWhatLoopsForget) {
   std::map<std::uint64_t, State> states;  // After each entry.
   State state;
   std::uint64_t seq = 0;
-  CommitTurn before = turn(run);
+  CommitTurn before = turn_of(run);
   before.entries = {set(++seq, "x", "0")};
   state["x"] = "0";
   states[seq] = state;
@@ -468,7 +460,7 @@ TEST_P(ViewsTest, StateSurvivesWhatLoopsForget) {
   std::set<std::string> touched;
   std::vector<std::uint64_t> checkpoints;
   for (std::uint64_t iteration = 1; iteration <= 300; ++iteration) {
-    CommitTurn op = turn(run);
+    CommitTurn op = turn_of(run);
     std::vector<std::string> texts(4);
     for (int i = rng.between(0, 3); i > 0; --i) {
       const std::string& key = iteration == 5 && i == 1 ? keys[3] : keys[rng.below(3)];
@@ -520,7 +512,7 @@ TEST_P(ViewsTest, StateSurvivesWhatLoopsForget) {
   const Rows kept = ask("SELECT count(DISTINCT seq) FROM {schema}pawl_kept_state");
   EXPECT_LE(std::stoi(kept[0][0]), 7);
   // Nothing is left of a run that is gone.
-  CommitTurn over = turn(run);
+  CommitTurn over = turn_of(run);
   over.ending = Ending{};
   over.ending->status = RunStatus::kCompleted;
   ASSERT_TRUE(apply(*store_, over).committed);
@@ -565,7 +557,7 @@ TEST_P(ViewsTest, TheExamplesOfTheDocumentationWork) {
   begin.owner = worker_;
   begin.now_ms = 1'700'000'000'000;
   const RunRow run = apply(*store_, begin).row;
-  CommitTurn op = turn(run);
+  CommitTurn op = turn_of(run);
   op.entries = {set(1, "stage", "\"new\""),
                 set(2, "note", "1"),
                 clear(3, "note"),
@@ -579,7 +571,7 @@ TEST_P(ViewsTest, TheExamplesOfTheDocumentationWork) {
   op.arrivals = {signal("hurry", "true")};
   ASSERT_TRUE(apply(*store_, op).committed);
   const RunRow failed = start("order-18", worker_);
-  CommitTurn end = turn(failed);
+  CommitTurn end = turn_of(failed);
   end.ending = Ending{};
   end.ending->status = RunStatus::kFailed;
   end.reason = "no lamps";

@@ -68,12 +68,7 @@ class StoreTest : public testing::TestWithParam<BackendKind> {
     return row(run.key);
   }
   static CommitTurn turn(const RunRow& run, std::int64_t now_ms = 2000) {
-    CommitTurn op;
-    op.run = run.key;
-    op.worker = run.owner;
-    op.epoch = run.epoch;
-    op.now_ms = now_ms;
-    return op;
+    return turn_of(run, now_ms);
   }
   CommitTurn end(const RunRow& run, RunStatus status, std::int64_t now_ms = 2000) {
     CommitTurn op = turn(run, now_ms);

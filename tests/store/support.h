@@ -54,7 +54,7 @@ struct BackendKind {
 };
 std::vector<BackendKind> backend_kinds();
 
-inline std::string kind_name(const testing::TestParamInfo<BackendKind>& info) {
+inline std::string kind_name(const ::testing::TestParamInfo<BackendKind>& info) {
   return info.param.name;
 }
 
@@ -119,6 +119,16 @@ inline replay::Entry entry(std::uint64_t seq, std::string_view name = "step",
   made.time_ms = static_cast<std::int64_t>(seq) * 10;
   made.name = name;
   return made;
+}
+
+// By who holds the run. Nothing in it yet.
+inline CommitTurn turn_of(const RunRow& run, std::int64_t now_ms = 2000) {
+  CommitTurn turn;
+  turn.run = run.key;
+  turn.worker = run.owner;
+  turn.epoch = run.epoch;
+  turn.now_ms = now_ms;
+  return turn;
 }
 
 // All fields of an entry, for comparison.

@@ -46,7 +46,7 @@ class Bulk {
   std::size_t bytes() const { return bytes_; }
   // The batch borrows from this until it has run.
   Call& send(Batch& batch, std::int64_t ns) const { return send(batch, ns, statement_); }
-  // With another statement, and what it has between the namespace and the arrays: bound by `bind`.
+  // With another statement; `bind_before` binds what it has between the namespace and the arrays.
   Call& send(Batch& batch, std::int64_t ns, const Statement& statement,
              const std::function<void(Call&)>& bind_before = {}) const;
   // Binds the arrays; or the value of the last column of the only row. Borrowed like that.

@@ -69,7 +69,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
     return done;
   }
   runs_.committed(own_workers_);
-  if (operations_.has_ended_runs() && !operations_.concerns_others() && tell_ends_) {
+  if (tells_ends_later()) {
     tell_ends_();
   }
   return {};
@@ -105,10 +105,14 @@ std::optional<Notice> Writer::notice() const {
   if (operations_.concerns_others()) {
     return Notice{channel_, sender_, {}};
   }
-  if (operations_.has_ended_runs() && !tell_ends_) {
+  if (operations_.has_ended_runs() && !tells_ends_later()) {
     return Notice{channel_, sender_, kEndsNotice};
   }
   return std::nullopt;
+}
+
+bool Writer::tells_ends_later() const {
+  return operations_.has_ended_runs() && !operations_.concerns_others() && tell_ends_;
 }
 
 // A server that has crashed gives out again what a transaction drew that it did not commit.

@@ -50,6 +50,7 @@ class Writer : private Transaction {
                         std::span<const Op> ops = {});
   // `trusts`: what this store holds is taken as known, and entries as new.
   std::optional<Notice> notice() const;
+  bool tells_ends_later() const;
   Result<void> attempt(const std::function<Result<void>()>& what_to_do, std::span<const Op> ops,
                        bool trusts);
   void begin(bool trusts);
