@@ -2,6 +2,7 @@
 // what is asked for, or have something happen in between.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,8 +30,8 @@ class FaultyStore final : public store::Store {
   std::function<void(std::size_t count)> after_read_due_inbox;
 
   std::function<void(store::ArrivalKey after)> before_read_inbox;
-  std::size_t finds_by_id = 0;
-  std::size_t questions = 0;  // Calls of any kind, but for the catalog and watch().
+  std::atomic<std::size_t> finds_by_id = 0;
+  std::atomic<std::size_t> questions = 0;  // Calls of any kind, but for watch().
   std::function<std::optional<std::int64_t>()> clock_ms;  // The database's, if it is another one.
 
   Result<void> apply(std::span<store::Op> ops) override {
