@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/job.h"
+
 namespace pawl::engine {
 
 // How an activity or a workflow failed. Kept in the log as JSON: {"type", "message", …}.
@@ -72,11 +74,18 @@ class ActivityAttempt {
 // Called on an activity thread, once per attempt. Must not throw.
 using ActivityBody = std::function<ActivityOutcome(ActivityAttempt&)>;
 
+// For activities that are executed by threads of somebody else's: called on the loop, once per
+// attempt, must not block. Whoever has taken the attempt calls `done` once, on any thread, also if
+// it should stop.
+using ActivityDone = OnceCall<ActivityOutcome&&>;
+using RemoteBody = std::function<void(std::shared_ptr<ActivityAttempt> attempt, ActivityDone done)>;
+
 // An activity that can be asked for by name: by tasks, by compensations.
 struct ActivityType {
   std::string name;
-  ActivityBody body;
+  ActivityBody body;  // This, or `remote`.
   RetryPolicy compensation_retry = {.attempts = 10};  // When run as a compensation.
+  RemoteBody remote = {};
 };
 
 }  // namespace pawl::engine

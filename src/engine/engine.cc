@@ -66,7 +66,7 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
                                                std::vector<ActivityType> activities) {
   std::set<std::string_view> seen;
   for (const Definition& definition : definitions) {
-    if (definition.kind.empty() || !definition.create) {
+    if (definition.kind.empty() || (!definition.create && !definition.create_remote)) {
       return make_error(ErrorCode::kInvalidArgument, "a workflow needs a kind and code");
     }
     if (!seen.insert(definition.kind).second) {
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Engine>> Engine::create(EngineOptions options,
   }
   seen.clear();
   for (const ActivityType& activity : activities) {
-    if (activity.name.empty() || !activity.body) {
+    if (activity.name.empty() || (!activity.body && !activity.remote)) {
       return make_error(ErrorCode::kInvalidArgument, "an activity needs a name and code");
     }
     if (!seen.insert(activity.name).second) {

@@ -74,6 +74,7 @@ class EngineImpl final : public Engine {
   enum class Phase : std::uint8_t {
     kLoading,     // Its log is being read.
     kIdle,        // Held; can take a turn.
+    kAway,        // Held; its code goes on, maybe on a thread of somebody else's.
     kCommitting,  // Held; its turn is being written.
     kParked,      // Not held: kept in memory because it may go on soon.
   };
@@ -93,6 +94,7 @@ class EngineImpl final : public Engine {
     std::unique_ptr<Saga> saga;
     bool is_paused = false;  // Held only until nothing of it is being executed.
     bool must_read_inbox = false;
+    bool must_process = false;                 // kAway: something has come.
     bool knows_inbox = true;                   // False: what its claim did not bring is to be read.
     std::uint64_t claimed_at = 0;              // In inbox_reads_begun_.
     std::deque<std::string> transactions;      // Operations to be run inside of a commit.
@@ -158,6 +160,13 @@ class EngineImpl final : public Engine {
   template <class F>
   void hand_over(Lane lane, F job);
   void run_job_done();
+  // Executes one attempt; `then`: void(ActivityOutcome&&), on the loop.
+  template <class Body, class Then>
+  void run_here(Body body, std::shared_ptr<ActivityAttempt> attempt, Then then);
+  template <class Then>
+  void run_elsewhere(const RemoteBody& body, std::shared_ptr<ActivityAttempt> attempt, Then then);
+  template <class Then>
+  void run_activity(const ActivityType& type, std::shared_ptr<ActivityAttempt> attempt, Then then);
   void declared_dead();
   void outcome_unknown();
   void register_anew(bool gives_back);
@@ -206,6 +215,8 @@ class EngineImpl final : public Engine {
   void loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun> loaded);
   void read_again(Slot& slot);
   void process(Slot& slot);
+  void go_on(Slot& slot);
+  void came_back(Slot& slot);
   void leave(Slot& slot);
   void commit(Slot& slot, Turn&& turn);
   void turn_done(store::RunKey key, const Result<void>& result, store::CommitTurn& commit);
@@ -393,6 +404,44 @@ void EngineImpl::hand_over(Lane lane, F job) {
     job();
     run_job_done();
   });
+}
+
+template <class Body, class Then>
+void EngineImpl::run_here(Body body, std::shared_ptr<ActivityAttempt> attempt, Then then) {
+  post(Lane::kActivity, [this, body = std::move(body), attempt = std::move(attempt),
+                         then = std::move(then)]() mutable {
+    ActivityOutcome outcome;
+    if (attempt->should_stop()) {
+      outcome.ok = false;  // Before it began.
+    } else {
+      outcome = body(*attempt);
+    }
+    hand_over(Lane::kLoop, [then = std::move(then), outcome = std::move(outcome)]() mutable {
+      then(std::move(outcome));
+    });
+  });
+}
+
+template <class Then>
+void EngineImpl::run_elsewhere(const RemoteBody& body, std::shared_ptr<ActivityAttempt> attempt,
+                               Then then) {
+  ++jobs_;  // stop() waits for it.
+  body(std::move(attempt), [this, then = std::move(then)](ActivityOutcome&& outcome) mutable {
+    post(Lane::kLoop, [then = std::move(then), outcome = std::move(outcome)]() mutable {
+      then(std::move(outcome));
+    });
+    run_job_done();
+  });
+}
+
+template <class Then>
+void EngineImpl::run_activity(const ActivityType& type, std::shared_ptr<ActivityAttempt> attempt,
+                              Then then) {
+  if (type.remote) {
+    run_elsewhere(type.remote, std::move(attempt), std::move(then));
+  } else {
+    run_here(type.body, std::move(attempt), std::move(then));
+  }
 }
 
 template <class Op, class Done>

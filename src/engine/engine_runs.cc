@@ -247,6 +247,7 @@ void EngineImpl::loaded(store::RunKey key, std::int64_t epoch, Result<LoadedRun>
 
 void EngineImpl::process(Slot& slot) {
   if (slot.phase != Phase::kIdle) {
+    slot.must_process = slot.phase == Phase::kAway;
     return;
   }
   if (stopping_ && (slot.saga != nullptr || !slot.run->has_outcomes())) {
@@ -267,17 +268,56 @@ void EngineImpl::process(Slot& slot) {
   }
   // Without anything to do or to wait for here, it is given back.
   if (run.has_work(now_ms) || run.is_quiet()) {
-    Turn turn = run.take_turn(now_ms);
+    run.begin_turn(now_ms);
     count(counters_.turns);
-    if (turn.disagreed) {
-      turn = run.refuse(now_ms);
-    }
-    if (turn.has_changes) {
-      commit(slot, std::move(turn));
-      return;
-    }
+    go_on(slot);
+    return;
   }
   start_operations(slot);
+}
+
+void EngineImpl::go_on(Slot& slot) {
+  slot.phase = Phase::kAway;
+  const auto back = [this, &slot]() -> Job {
+    return [this, run = slot.run, epoch = slot.run->row().epoch]() mutable {
+      post(Lane::kLoop, [this, run = std::move(run), epoch] {
+        Slot* again = find(run->key());
+        if (again != nullptr && again->run == run && again->phase == Phase::kAway &&
+            run->row().epoch == epoch) {
+          came_back(*again);
+        }
+      });
+    };
+  };
+  if (slot.run->go_on(back)) {
+    came_back(slot);
+  }
+}
+
+// The code is blocked, or has ended.
+void EngineImpl::came_back(Slot& slot) {
+  Run& run = *slot.run;
+  if (run.take_over()) {
+    go_on(slot);
+    return;
+  }
+  slot.phase = Phase::kIdle;
+  const bool must_process = std::exchange(slot.must_process, false);
+  Turn turn = run.end_turn();
+  if (turn.disagreed) {
+    turn = run.refuse(env_->now_ms());
+  }
+  if (turn.has_changes) {
+    commit(slot, std::move(turn));
+    return;
+  }
+  if (std::exchange(slot.must_read_inbox, false)) {
+    read_inbox(run.key());
+  }
+  start_operations(slot);
+  if (must_process) {
+    process(slot);  // Something has come meanwhile.
+  }
 }
 
 // Somebody holds the run where it is: what is being executed is recorded, nothing more is begun.
@@ -621,20 +661,16 @@ void EngineImpl::start_operation(Slot& slot, Operation& operation) {
   attempt->type = operation.name;
   attempt->key = operation.id;
   attempt->attempt = operation.attempts + 1;
-  post(Lane::kActivity,
-       [this, run = slot.run->key(), epoch = slot.run->row().epoch, number = operation.attempt,
-        body = operation.body, attempt = std::move(attempt)]() mutable {
-         ActivityOutcome outcome;
-         if (attempt->should_stop()) {
-           outcome.ok = false;  // Before it began.
-         } else {
-           outcome = (*body)(*attempt);
-         }
-         hand_over(Lane::kLoop, [this, run, epoch, number, id = std::move(attempt->key),
-                                 outcome = std::move(outcome)]() mutable {
-           operation_done(run, id, number, epoch, std::move(outcome));
-         });
-       });
+  auto done = [this, run = slot.run->key(), epoch = slot.run->row().epoch,
+               number = operation.attempt, attempt](ActivityOutcome&& outcome) {
+    operation_done(run, attempt->key, number, epoch, std::move(outcome));
+  };
+  if (operation.remote != nullptr) {
+    run_elsewhere(*operation.remote, std::move(attempt), std::move(done));
+  } else {
+    run_here([body = operation.body](ActivityAttempt& one) { return (*body)(one); },
+             std::move(attempt), std::move(done));
+  }
 }
 
 void EngineImpl::operation_done(store::RunKey key, const std::string& id, std::uint64_t attempt,

@@ -72,13 +72,11 @@ void EngineImpl::process_saga(Slot& slot) {
   attempt->input = next->has_input ? next->input : "null";
   attempt->key = slot.run->row().uuid.to_string() + ":" + std::to_string(next->position);
   attempt->attempt = next->attempt + 1;
-  post(Lane::kActivity, [this, key = slot.run->key(), position = next->position,
-                         epoch = slot.run->row().epoch, body = type->second.body, attempt] {
-    ActivityOutcome outcome = body(*attempt);
-    hand_over(Lane::kLoop, [this, key, position, epoch, outcome = std::move(outcome)]() mutable {
-      compensation_done(key, position, epoch, std::move(outcome));
-    });
-  });
+  run_activity(type->second, std::move(attempt),
+               [this, key = slot.run->key(), position = next->position,
+                epoch = slot.run->row().epoch](ActivityOutcome&& outcome) {
+                 compensation_done(key, position, epoch, std::move(outcome));
+               });
 }
 
 Turn EngineImpl::give_back_saga(const Slot& slot) const {

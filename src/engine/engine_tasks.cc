@@ -114,17 +114,8 @@ void EngineImpl::run_task(std::size_t queue, store::TaskRow row) {
   running.row = std::move(row);
   running.queue = queue;
   running.attempt = attempt;
-  post(Lane::kActivity, [this, id, body = type.body, attempt] {
-    ActivityOutcome outcome;
-    if (attempt->should_stop()) {
-      outcome.ok = false;  // Before it began.
-    } else {
-      outcome = body(*attempt);
-    }
-    hand_over(Lane::kLoop, [this, id, outcome = std::move(outcome)]() mutable {
-      task_done(id, std::move(outcome));
-    });
-  });
+  run_activity(type, std::move(attempt),
+               [this, id](ActivityOutcome&& outcome) { task_done(id, std::move(outcome)); });
 }
 
 void EngineImpl::task_done(const AttemptId& id, ActivityOutcome outcome) {

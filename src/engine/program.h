@@ -16,7 +16,7 @@
 
 namespace pawl::engine {
 
-// Where a program runs. Used on the loop only, while start() or resume() of the program runs.
+// Where a program runs. Used only while its code goes on.
 class RunHost {
  public:
   virtual ~RunHost() = default;
@@ -69,6 +69,20 @@ class Program {
   virtual std::size_t memory_bytes() const = 0;
 };
 
+class CodeHost;
+
+// The same, for code that threads of somebody else's execute: they drive the machine themselves.
+// Created and destroyed like a Program, but also on those threads.
+class RemoteProgram {
+ public:
+  virtual ~RemoteProgram() = default;
+
+  // The code may go on, from its start if `is_new`, until all of it is blocked. On the loop; must
+  // not block. `host` and its machine are the program's until it calls `back`, on any thread, once.
+  virtual void go_on(CodeHost& host, bool is_new, Job back) = 0;
+  virtual std::size_t memory_bytes() const = 0;
+};
+
 // What to do with runs that were started under another fingerprint.
 enum class OnChange : std::uint8_t {
   kVerify,  // Replay the whole log: if code and history agree, go on under the new one.
@@ -81,8 +95,10 @@ struct Definition {
   // Empty: unknown. Then code that disagrees with its history is taken for a changed one.
   std::string fingerprint;
   OnChange on_change = OnChange::kVerify;
-  // The host outlives the program. `input` is as given at the start.
+  // One of these two. The host outlives the program. `input` is as given at the start.
   std::function<std::unique_ptr<Program>(RunHost& host, std::string_view input)> create;
+  std::function<std::unique_ptr<RemoteProgram>(RunHost& host, std::string_view input)>
+      create_remote = {};
 };
 
 // What goes into CommandRequest::extra, as JSON. The engine reads it when the command is new.

@@ -89,12 +89,7 @@ std::optional<store::NewArrival> arrival_for_parent(const store::Parent& parent,
 }
 
 Run::Run(const store::RunRow& row, const Definition* definition)
-    : row_(row), definition_(definition) {
-  id_ = row.id;
-  number_ = row.number;
-  kind_ = row.kind;
-  uuid_ = row.uuid;
-}
+    : row_(row), definition_(definition), host_(row) {}
 
 Run::~Run() {
   stop_attempts();
@@ -104,7 +99,7 @@ Run::~Run() {
 // --- Loading -------------------------------------------------------------------------------------
 
 Result<void> Run::load(replay::Log log, std::string_view input) {
-  PAWL_CHECK(program_ == nullptr);
+  PAWL_CHECK(machine_ == nullptr);
   replay::RunInfo info;
   info.run_id = row_.uuid;
   info.matching = definition_->matching;
@@ -112,19 +107,25 @@ Result<void> Run::load(replay::Log log, std::string_view input) {
   info.definition_then = row_.definition;
   info.definition_now = definition_->fingerprint;
   committed_seq_ = log.last_seq();
-  PAWL_TRY_ASSIGN(owned_machine_, replay::Machine::create(std::move(info), std::move(log)));
-  machine_ = owned_machine_.get();
+  PAWL_TRY_ASSIGN(machine_, replay::Machine::create(std::move(info), std::move(log)));
+  host_.set_machine(machine_.get());
   definition_written_ =
       definition_->fingerprint.empty() || row_.definition == definition_->fingerprint;
   started_ = false;
-  program_ = definition_->create(*this, input);
+  if (definition_->create_remote) {
+    remote_ = definition_->create_remote(host_, input);
+  } else {
+    program_ = definition_->create(host_, input);
+  }
   return {};
 }
 
 void Run::unload() {
   program_.reset();  // First: destructors in the code may look at the machine.
-  owned_machine_.reset();
-  machine_ = nullptr;
+  remote_.reset();
+  machine_.reset();
+  host_.set_machine(nullptr);
+  host_.clear();
   for (const store::ArrivalKey key : given_) {
     not_given_.emplace(inbox_.at(key).due_ms, key);
   }
@@ -133,13 +134,13 @@ void Run::unload() {
   for (auto& [id, operation] : operations_) {
     operation.future = 0;
   }
-  sends_.clear();
 }
 
 std::size_t Run::memory_bytes() const {
   std::size_t bytes = sizeof(Run) + 512;
-  if (program_ != nullptr) {
-    bytes += program_->memory_bytes() + owned_machine_->memory_bytes() + sizeof(replay::Machine);
+  if (machine_ != nullptr) {
+    bytes += program_ != nullptr ? program_->memory_bytes() : remote_->memory_bytes();
+    bytes += machine_->memory_bytes() + sizeof(replay::Machine);
   }
   bytes += inbox_.size() * sizeof(store::Arrival) + inbox_payload_bytes_;
   return bytes + operations_.size() * sizeof(Operation);
@@ -231,21 +232,53 @@ void Run::begin_commit(store::CommitTurn& commit, std::int64_t now_ms) const {
   commit.now_ms = now_ms;
 }
 
-Turn Run::take_turn(std::int64_t now_ms) {
-  Turn turn;
-  begin_commit(turn.commit, now_ms);
+void Run::begin_turn(std::int64_t now_ms) {
+  turn_ = {};
+  begin_commit(turn_.commit, now_ms);
   has_undelivered_ = false;
   machine_->set_time(now_ms);
-  give_arrivals(now_ms, turn.commit);
-  turn.commit.arrivals = std::exchange(retry_rows_, {});
-  turn.commit.consumed.insert(turn.commit.consumed.end(), used_rows_.begin(), used_rows_.end());
+  give_arrivals(now_ms, turn_.commit);
+  turn_.commit.arrivals = std::exchange(retry_rows_, {});
+  turn_.commit.consumed.insert(turn_.commit.consumed.end(), used_rows_.begin(), used_rows_.end());
   used_rows_.clear();
-  drive(turn.commit);
+  record_outcomes();
+}
+
+bool Run::go_on(const std::function<Job()>& back) {
+  const bool is_new = !std::exchange(started_, true);
+  if (remote_ != nullptr) {
+    remote_->go_on(host_, is_new, back());
+    return false;
+  }
+  host_.run(*program_, is_new);
+  return true;
+}
+
+bool Run::take_over() {
+  for (CodeHost::Asked& asked : host_.asked()) {
+    add_operation(asked);
+  }
+  for (store::Outgoing& sent : host_.sent()) {
+    turn_.commit.outgoing.push_back(std::move(sent));
+  }
+  for (const replay::Delivery& delivery : host_.delivered()) {
+    note_delivery(delivery, turn_.commit);
+  }
+  host_.clear();
+  if (machine_->violation() || machine_->is_finished()) {
+    return false;
+  }
+  return record_outcomes();  // Of what the code has asked for again only now.
+}
+
+Turn Run::end_turn() {
+  Turn turn = std::move(turn_);
   if (machine_->violation()) {
     turn.commit = {};
     turn.disagreed = true;
     return turn;
   }
+  const std::int64_t now_ms = turn.commit.now_ms;
   add_batch(turn);
   if (!definition_written_) {
     mark_definition(turn.commit);
@@ -323,69 +356,6 @@ bool Run::record_outcomes() {
   const bool any = left < recorded_.size();
   recorded_.resize(left);
   return any;
-}
-
-void Run::drive(store::CommitTurn& commit) {
-  if (!started_) {
-    started_ = true;
-    program_->start();
-  }
-  while (!machine_->violation() && !finish_if_ended()) {
-    const bool any_sends = record_sends(commit);
-    if (record_outcomes() || any_sends) {
-      continue;
-    }
-    const Result<std::optional<replay::Delivery>> delivery = machine_->next_delivery();
-    if (!delivery) {
-      break;
-    }
-    const std::optional<replay::Delivery>& next = *delivery;
-    if (!next) {
-      break;
-    }
-    note_delivery(*next, commit);
-    woken_ = machine_->woken();
-    for (const replay::AwaitId await : woken_) {
-      program_->resume(await);
-      if (machine_->violation() || program_->end()) {
-        break;
-      }
-    }
-  }
-}
-
-bool Run::finish_if_ended() {
-  const std::optional<ProgramEnd> end = program_->end();
-  if (!end) {
-    return false;
-  }
-  if (!machine_->is_finished() && !machine_->violation()) {
-    const Result<void> finished = machine_->finish(end->kind, end->payload);
-    if (!finished && !machine_->violation()) {
-      Failure failure;
-      failure.type = "PayloadTooLarge";
-      failure.message = finished.error().message;
-      static_cast<void>(machine_->finish(EntryKind::kWorkflowFailed, encode_failure(failure)));
-    }
-  }
-  return true;
-}
-
-// A signal to another run is recorded and sent by the same commit, so it needs no attempts.
-bool Run::record_sends(store::CommitTurn& commit) {
-  if (sends_.empty()) {
-    return false;
-  }
-  for (SendCall& call : sends_) {
-    if (call.outgoing.dedupe.empty()) {
-      call.outgoing.dedupe = machine_->command_id(call.future);
-    }
-    if (machine_->complete_operation(call.future, replay::OutcomeKind::kValue, "null")) {
-      commit.outgoing.push_back(std::move(call.outgoing));
-    }
-  }
-  sends_.clear();
-  return true;
 }
 
 // What waited with a deadline and came in time does not need the deadline any more.
@@ -720,20 +690,24 @@ Operation* Run::find_operation(std::string_view id) {
   return found == operations_.end() ? nullptr : &found->second;
 }
 
-Operation& Run::add_operation(replay::FutureId future, RetryPolicy retry) {
-  const auto [found, is_new] = operations_.try_emplace(machine_->command_id(future));
+void Run::add_operation(CodeHost::Asked& asked) {
+  const auto [found, is_new] = operations_.try_emplace(machine_->command_id(asked.future));
   const std::string& id = found->first;
   Operation& operation = found->second;
-  operation.future = future;
-  operation.retry = std::move(retry);
+  operation.future = asked.future;
+  operation.body = std::move(asked.body);
+  operation.remote = std::move(asked.remote);
+  operation.transact = std::move(asked.transact);
+  operation.retry = std::move(asked.retry);
+  operation.timeout_ms = asked.timeout_ms;
   if (!is_new) {
     if (operation.state == Operation::State::kNew) {
       new_operations_.push_back(&operation);
     }
-    return operation;  // From before a replay.
+    return;  // From before a replay.
   }
   operation.id = id;
-  operation.name = machine_->command_name(future);
+  operation.name = machine_->command_name(asked.future);
   ++busy_operations_;
   if (const auto row = by_id_.find({store::kRetryOperation, id}); row != by_id_.end()) {
     const store::Arrival& retry_row = inbox_.at(row->second);
@@ -743,7 +717,6 @@ Operation& Run::add_operation(replay::FutureId future, RetryPolicy retry) {
   } else {
     new_operations_.push_back(&operation);
   }
-  return operation;
 }
 
 void Run::wait_until(Operation& operation, std::int64_t due_ms) {
@@ -751,31 +724,6 @@ void Run::wait_until(Operation& operation, std::int64_t due_ms) {
   operation.due_ms = due_ms;
   retry_dues_.emplace(due_ms, operation.id);
   --busy_operations_;
-}
-
-void Run::execute(replay::FutureId future, ActivityBody body, RetryPolicy retry,
-                  std::int64_t timeout_ms) {
-  Operation& operation = add_operation(future, std::move(retry));
-  operation.body = std::make_shared<const ActivityBody>(std::move(body));
-  operation.timeout_ms = timeout_ms;
-}
-
-void Run::transact(replay::FutureId future, TransactBody body, RetryPolicy retry) {
-  add_operation(future, std::move(retry)).transact = std::move(body);
-}
-
-void Run::send(replay::FutureId future, std::string run_id, std::string signal, std::string payload,
-               std::string extra, std::string dedupe) {
-  SendCall call;
-  call.future = future;
-  call.outgoing.run_id = std::move(run_id);
-  call.outgoing.arrival = make_arrival(EntryKind::kSignalReceived, "", 0);
-  call.outgoing.arrival.name = std::move(signal);
-  call.outgoing.arrival.has_payload = true;
-  call.outgoing.arrival.payload = std::move(payload);
-  call.outgoing.arrival.extra = std::move(extra);
-  call.outgoing.dedupe = std::move(dedupe);
-  sends_.push_back(std::move(call));
 }
 
 const std::vector<Operation*>& Run::take_startable(std::int64_t now_ms) {

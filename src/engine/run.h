@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/code_host.h"
 #include "engine/program.h"
 #include "store/store.h"
 
@@ -31,8 +33,9 @@ struct Operation {
   std::string_view id;  // The key under which it is kept.
   std::string name;
   replay::FutureId future = 0;
-  std::shared_ptr<const ActivityBody> body;
-  RunHost::TransactBody transact;  // If set, instead of `body`.
+  std::shared_ptr<const ActivityBody> body;  // One of these three.
+  std::shared_ptr<const RemoteBody> remote;
+  RunHost::TransactBody transact;
   RetryPolicy retry;
   std::int64_t timeout_ms = 0;
   State state = State::kNew;
@@ -53,11 +56,13 @@ struct Turn {
   bool disagreed = false;    // The code disagrees with its history; `commit` is empty.
 };
 
-class Run final : public RunHost {
+class Run {
  public:
   // `definition` may be missing for one that compensates.
   Run(const store::RunRow& row, const Definition* definition);
-  ~Run() override;
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   const store::RunRow& row() const { return row_; }
   store::RunKey key() const { return row_.key; }
@@ -71,7 +76,7 @@ class Run final : public RunHost {
   // --- Loading ---
   // From the stored log. An error: the log is no log.
   Result<void> load(replay::Log log, std::string_view input);
-  bool is_loaded() const { return program_ != nullptr; }
+  bool is_loaded() const { return machine_ != nullptr; }
   // Drops machine and code; operations that run go on, and are found again after load().
   void unload();
   std::size_t memory_bytes() const;
@@ -86,8 +91,15 @@ class Run final : public RunHost {
   // When the first thing in memory that is not due yet will be.
   std::int64_t next_due_ms(std::int64_t now_ms) const;
 
-  // --- Turns ---
-  Turn take_turn(std::int64_t now_ms);
+  // --- Turns: begin, let the code go on until there is nothing more to tell it, end. ---
+  void begin_turn(std::int64_t now_ms);
+  // True: it has gone on. False: it goes on elsewhere, and `back` is called when it is blocked, on
+  // any thread. Until then only put(), what is about attempts, and reads of what the store knows
+  // of the run are allowed.
+  bool go_on(const std::function<Job()>& back);
+  // Takes over what the code has asked for. True: there is more to tell it.
+  bool take_over();
+  Turn end_turn();
   // The same for a run that disagrees with its history: it fails, or is blocked if its code has
   // changed.
   Turn refuse(std::int64_t now_ms);
@@ -125,22 +137,12 @@ class Run final : public RunHost {
   // Asks all attempts to stop.
   void stop_attempts();
 
-  // --- RunHost ---
-  void execute(replay::FutureId operation, ActivityBody body, RetryPolicy retry,
-               std::int64_t timeout_ms) override;
-  void transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) override;
-  void send(replay::FutureId operation, std::string run_id, std::string signal, std::string payload,
-            std::string extra, std::string dedupe) override;
-
  private:
-  Operation& add_operation(replay::FutureId future, RetryPolicy retry);
+  void add_operation(CodeHost::Asked& asked);
   void mark_definition(store::CommitTurn& commit) const;
   void give_arrivals(std::int64_t now_ms, store::CommitTurn& commit);
   bool record_outcomes();
-  void drive(store::CommitTurn& commit);
-  bool record_sends(store::CommitTurn& commit);
   void note_delivery(const replay::Delivery& delivery, store::CommitTurn& commit);
-  bool finish_if_ended();
   void add_batch(Turn& turn);
   void add_effects(replay::RecordId id, const replay::Entry& entry, store::CommitTurn& commit);
   void add_end(const replay::Entry& entry, store::CommitTurn& commit);
@@ -156,9 +158,12 @@ class Run final : public RunHost {
 
   store::RunRow row_;
   const Definition* definition_;
-  std::unique_ptr<replay::Machine> owned_machine_;
-  std::unique_ptr<Program> program_;
+  CodeHost host_;
+  std::unique_ptr<replay::Machine> machine_;
+  std::unique_ptr<Program> program_;  // One of these two.
+  std::unique_ptr<RemoteProgram> remote_;
   bool started_ = false;
+  Turn turn_;                     // The one that has begun.
   bool has_undelivered_ = false;  // A transaction's outcome is in the log, and not delivered.
   bool definition_written_ = true;
   std::uint64_t committed_seq_ = 0;
@@ -177,14 +182,8 @@ class Run final : public RunHost {
   std::size_t busy_operations_ = 0;                            // All but the waiting ones.
   std::vector<Operation*> recorded_;                           // Those with an outcome, in order.
   std::vector<Operation*> startable_;
-  std::vector<replay::AwaitId> woken_;
   std::vector<store::NewArrival> retry_rows_;  // To be put into the inbox by the next turn.
   std::vector<store::ArrivalKey> used_rows_;   // To be taken out of it.
-  struct SendCall {
-    replay::FutureId future = 0;
-    store::Outgoing outgoing;
-  };
-  std::vector<SendCall> sends_;
 };
 
 // How a run that ended so is told to its parent.

@@ -31,7 +31,7 @@ class FaultyStore final : public store::Store {
 
   std::function<void(store::ArrivalKey after)> before_read_inbox;
   std::atomic<std::size_t> finds_by_id = 0;
-  std::atomic<std::size_t> questions = 0;  // Calls of any kind, but for watch().
+  std::atomic<std::size_t> questions = 0;                 // Calls of any kind, but for watch().
   std::function<std::optional<std::int64_t>()> clock_ms;  // The database's, if it is another one.
 
   Result<void> apply(std::span<store::Op> ops) override {
