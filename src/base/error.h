@@ -17,6 +17,10 @@ enum class ErrorCode : std::int32_t {
   kAlreadyExists = 6,  // There is one already.
   kClosed = 7,         // The run has ended, or the engine has been stopped.
   kTimedOut = 8,       // The caller's own time limit.
+  // The C ABI.
+  kBadHandle = 9,    // Null, freed, or of another kind.
+  kHandleBusy = 10,  // Another thread is inside.
+  kInternal = 11,    // Out of memory, or a defect.
   kDeterminismViolation =
       20,            // Workflow code disagrees with its history; details by Machine::violation().
   kCorruptLog = 40,  // A log that no run can have written.

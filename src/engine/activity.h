@@ -83,7 +83,7 @@ using RemoteBody = std::function<void(std::shared_ptr<ActivityAttempt> attempt, 
 // An activity that can be asked for by name: by tasks, by compensations.
 struct ActivityType {
   std::string name;
-  ActivityBody body;  // This, or `remote`.
+  ActivityBody body;                                  // This, or `remote`.
   RetryPolicy compensation_retry = {.attempts = 10};  // When run as a compensation.
   RemoteBody remote = {};
 };

@@ -1,0 +1,71 @@
+// What every function of the C ABI does around its work: nothing is thrown across, errors are
+// remembered for pawl_last_error(), and what comes in is looked at before it is used.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "pawl.h"
+
+namespace pawl::capi {
+
+// Remembers it for this thread.
+pawl_status fail(const Error& error) noexcept;
+
+// `body`: Result<void>().
+template <class Body>
+pawl_status call(const Body& body) noexcept {
+  try {
+    const Result<void> done = body();
+    return done ? PAWL_OK : fail(done.error());
+  } catch (const std::bad_alloc&) {
+    return fail({ErrorCode::kInternal, "out of memory"});
+  } catch (const std::exception& error) {
+    return fail({ErrorCode::kInternal, error.what()});
+  } catch (...) {
+    return fail({ErrorCode::kInternal, "unknown exception"});
+  }
+}
+
+inline pawl_bytes to_bytes(std::string_view text) { return {text.data(), text.size()}; }
+
+// `what` names the argument in errors.
+Result<std::string_view> read_bytes(pawl_bytes bytes, const char* what);
+// The same, and it has to be UTF-8.
+Result<std::string_view> read_text(pawl_bytes bytes, const char* what);
+// The same, and not empty.
+Result<std::string_view> read_name(pawl_bytes bytes, const char* what);
+
+Error null_argument(const char* what);
+Error wrong_size(const char* what, std::size_t given, std::size_t known);
+Error wrong_number(const char* what, std::int64_t given);
+
+// The caller's struct as this library knows it: what is missing is 0, what is unknown here has to
+// be.
+template <class Struct>
+Result<Struct> read_struct(const Struct* given, const char* what) {
+  constexpr std::size_t kBytesMax = 4096;
+  if (given == nullptr) {
+    return null_argument(what);
+  }
+  const std::size_t size = given->size;
+  if (size < sizeof(std::size_t) || size > kBytesMax) {
+    return wrong_size(what, size, sizeof(Struct));
+  }
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  if (size > sizeof(Struct) &&
+      std::any_of(bytes + sizeof(Struct), bytes + size, [](auto byte) { return byte != 0; })) {
+    return wrong_size(what, size, sizeof(Struct));
+  }
+  Struct read{};
+  std::memcpy(&read, given, std::min(size, sizeof(Struct)));
+  return read;
+}
+
+}  // namespace pawl::capi

@@ -1,0 +1,198 @@
+// Handles: numbers in the form of pointers, so that one that is freed or foreign is noticed instead
+// of followed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace pawl::capi {
+
+// What a handle says of itself: the top bits. Never 0, and never those of a real address.
+enum class HandleKind : std::uint64_t {
+  kContext = 0xA1,
+  kEngine = 0xA2,
+  kBuffer = 0xA3,
+  kEvents = 0xA4
+};
+
+inline Error bad_handle(const char* what) {
+  return make_error(ErrorCode::kBadHandle, std::string("this is no ") + what +
+                                               ": the handle is 0, was freed, or is of another "
+                                               "kind");
+}
+
+// Objects that several threads may use at once: each call holds a reference.
+template <class Object, HandleKind kKind, class Handle>
+class SharedHandles {
+ public:
+  Handle add(std::shared_ptr<Object> object) {
+    const std::scoped_lock lock(mutex_);
+    const std::uint64_t number = (static_cast<std::uint64_t>(kKind) << 56U) | ++last_;
+    objects_.emplace(number, std::move(object));
+    return reinterpret_cast<Handle>(number);
+  }
+  Result<std::shared_ptr<Object>> find(Handle handle, const char* what) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = objects_.find(reinterpret_cast<std::uint64_t>(handle));
+    if (found == objects_.end()) {
+      return bad_handle(what);
+    }
+    return found->second;
+  }
+  // Takes it out; calls that have it go on.
+  Result<std::shared_ptr<Object>> remove(Handle handle, const char* what) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = objects_.find(reinterpret_cast<std::uint64_t>(handle));
+    if (found == objects_.end()) {
+      return bad_handle(what);
+    }
+    std::shared_ptr<Object> object = std::move(found->second);
+    objects_.erase(found);
+    return object;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t last_ = 0;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Object>> objects_;
+};
+
+// Objects for one thread at a time, found without a lock: they are asked for at every step of a
+// workflow. Places are used again; a handle says how often its place had been used.
+template <class Object, HandleKind kKind, class Handle>
+class ExclusiveHandles {
+  struct alignas(64) Place {
+    std::atomic<std::uint32_t> use = 0;
+    std::atomic<bool> is_busy = false;
+    Object* object = nullptr;
+  };
+
+ public:
+  // Uses an object, for as long as this lives.
+  class Use {
+   public:
+    Use(Use&& other) noexcept : place_(std::exchange(other.place_, nullptr)) {}
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() {
+      if (place_ != nullptr) {
+        place_->is_busy.store(false, std::memory_order_release);
+      }
+    }
+    Object* operator->() const { return place_->object; }
+    Object& operator*() const { return *place_->object; }
+
+   private:
+    friend class ExclusiveHandles;
+    explicit Use(Place* place) : place_(place) {}
+    Place* place_;
+  };
+
+  Handle add(Object* object) {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) {
+      grow();
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    Place& place = *find_place(index);
+    place.object = object;
+    const std::uint32_t use = place.use.load(std::memory_order_relaxed) + 1;  // Odd: in use.
+    place.use.store(use, std::memory_order_release);
+    return reinterpret_cast<Handle>((static_cast<std::uint64_t>(kKind) << 56U) |
+                                    (static_cast<std::uint64_t>(use) << kIndexBits) | index);
+  }
+  // kHandleBusy: somebody else uses it.
+  Result<Use> use(Handle handle, const char* what) {
+    Place* const place = check(handle);
+    if (place == nullptr) {
+      return bad_handle(what);
+    }
+    if (place->is_busy.exchange(true, std::memory_order_acquire)) {
+      return make_error(ErrorCode::kHandleBusy,
+                        std::string("another thread is inside of this ") + what);
+    }
+    Use use(place);
+    if (check(handle) == nullptr) {
+      return bad_handle(what);
+    }
+    return use;
+  }
+  // The same, but waits for the other one. None: it is gone.
+  std::optional<Use> wait_for(Handle handle) {
+    while (Place* const place = check(handle)) {
+      if (!place->is_busy.exchange(true, std::memory_order_acquire)) {
+        Use use(place);
+        return check(handle) == nullptr ? std::nullopt : std::optional<Use>(std::move(use));
+      }
+      std::this_thread::yield();
+    }
+    return std::nullopt;
+  }
+  // From now on, nobody finds it. `last`: that of `handle`.
+  void remove(Handle handle, Use last) {
+    last.place_->object = nullptr;
+    last.place_->use.fetch_add(1, std::memory_order_release);
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(index_of(handle));
+  }
+
+ private:
+  static constexpr unsigned kIndexBits = 24;
+  static constexpr std::uint32_t kIndexMask = (1U << kIndexBits) - 1;
+  static constexpr std::size_t kChunk = 4096;
+
+  using Chunk = std::array<Place, kChunk>;
+
+  static std::uint32_t index_of(Handle handle) {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle)) & kIndexMask;
+  }
+  Place* find_place(std::uint32_t index) {
+    Chunk* const chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
+    return chunk == nullptr ? nullptr : &(*chunk)[index % kChunk];
+  }
+  Place* check(Handle handle) {
+    const auto number = reinterpret_cast<std::uint64_t>(handle);
+    if (number >> 56U != static_cast<std::uint64_t>(kKind)) {
+      return nullptr;
+    }
+    Place* const place = find_place(index_of(handle));
+    const auto use = static_cast<std::uint32_t>(number >> kIndexBits);
+    if (place == nullptr || place->use.load(std::memory_order_acquire) != use || use % 2 == 0) {
+      return nullptr;
+    }
+    return place;
+  }
+  // Adds a chunk. With the mutex held.
+  void grow() {
+    if (chunk_count_ == chunks_.size()) {
+      throw std::bad_alloc();
+    }
+    owned_.push_back(std::make_unique<Chunk>());
+    const auto first = static_cast<std::uint32_t>(chunk_count_ * kChunk);
+    for (std::uint32_t i = kChunk; i > 0; --i) {
+      free_.push_back(first + i - 1);
+    }
+    chunks_[chunk_count_++].store(owned_.back().get(), std::memory_order_release);
+  }
+
+  std::mutex mutex_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::unique_ptr<Chunk>> owned_;
+  std::size_t chunk_count_ = 0;
+  std::array<std::atomic<Chunk*>, (std::size_t{1} << kIndexBits) / kChunk> chunks_{};
+};
+
+}  // namespace pawl::capi
