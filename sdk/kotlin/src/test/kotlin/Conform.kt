@@ -123,7 +123,7 @@ private class Interpreter(private val program: JsonArray) {
             "v" -> return runStep(step.getValue("do").jsonObject, ctx.v(subject.jsonPrimitive.int), inner, isInLoop)
             "removed" -> ctx.removed(StepKind.entries.first { it.name.lowercase() == word }, step.text("name") ?: "", key)
             "check_version" -> assign(step, JsonPrimitive(ctx.checkVersion(subject.jsonPrimitive.int)))
-            "compensate" -> if (input != null) ctx.compensate<JsonElement>(word, input, key) else ctx.compensate(word, key)
+            "compensate" -> if (input != null) ctx.compensate<JsonElement>(word, input, key) else ctx.compensateWithoutInput(word, key)
             "if" -> {
                 val holds = sameJson(find(word).value, resolve(step.getValue("equals")))
                 return step[if (holds) "then" else "else"]?.let { runList(it.jsonArray, inner, isInLoop) }

@@ -262,10 +262,7 @@ public class WorkflowContext internal constructor(
     public inline fun <reified I> compensate(activity: String, input: I, stepKey: String? = null): Unit =
         register(activity, encode("input of compensation '$activity'", Codec(serializer<I>()), input), stepKey)
 
-    public fun compensate(activity: String, stepKey: String? = null): Unit = register(activity, null, stepKey)
-
-    /** Runs [body] with a [Saga], for those who like to have one. */
-    public val saga: Saga get() = Saga(this)
+    public fun compensateWithoutInput(activity: String, stepKey: String? = null): Unit = register(activity, null, stepKey)
 
     // --- Changes of code that has open runs; see docs/replay.md ---
 
@@ -490,11 +487,6 @@ public class LoopEnd<S, V> internal constructor(public val state: S, private val
 
     /** Of the break. */
     public val value: V get() = (read ?: throw UsageError("loop: it ended without a break, and so has no value"))()
-}
-
-/** Compensations, last in first out; see [WorkflowContext.compensate]. */
-public class Saga internal constructor(@PublishedApi internal val ctx: WorkflowContext) {
-    public inline fun <reified I> add(activity: String, input: I, stepKey: String? = null): Unit = ctx.compensate(activity, input, stepKey)
 }
 
 public data class TaskOptions(
