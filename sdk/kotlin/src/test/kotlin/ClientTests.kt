@@ -125,6 +125,16 @@ fun Harness.clientTests() {
             open().use { same(9, it.get<Int>("w").result()) }
         }
     }
+    test("code of callers without a dispatcher does not run on the engine's threads") {
+        waiting().use { env ->
+            kotlinx.coroutines.withContext(kotlinx.coroutines.Dispatchers.Unconfined) {
+                val run = env.start<Int, Int>("wait", "w", 1)
+                holds(!Thread.currentThread().name.startsWith("pawl-"), Thread.currentThread().name)
+                env.blocking { run.signal("go", 1) } // Would wait for itself there.
+                same(2, run.resultBlocking())
+            }
+        }
+    }
     test("a thousand runs at once") {
         inDirectory { directory ->
             Pawl.open("sqlite:$directory/a.db") {

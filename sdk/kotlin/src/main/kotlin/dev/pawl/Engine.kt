@@ -17,6 +17,8 @@ import kotlinx.serialization.serializer
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 import kotlin.concurrent.thread
+import kotlin.coroutines.ContinuationInterceptor
+import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.coroutines.resume
 import kotlin.coroutines.resumeWithException
 
@@ -136,7 +138,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             Numbers.PAWL_EVENT_FORGET -> runs.remove(event.context)
             Numbers.PAWL_EVENT_OPERATION -> attempt(event, runs[event.context]?.operations?.get(event.future))
             Numbers.PAWL_EVENT_TASK -> attempt(event, (fakes[event.name] ?: activities[event.name])?.let { found -> { found.body(it, event.payload) } })
-            Numbers.PAWL_EVENT_REPLY -> calls.remove(event.attempt)?.resume(Reply(event.status, event.payload, event.runStatus, event.flag))
+            Numbers.PAWL_EVENT_REPLY -> answerCall(event)
             Numbers.PAWL_EVENT_TROUBLE -> onTrouble(String(event.payload))
         }
     }
@@ -232,6 +234,16 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     // --- Clients' calls ---
 
     internal class Reply(val status: Int, val payload: ByteArray, val runStatus: Int, val flag: Boolean)
+
+    /** Never runs the caller's code on this thread, which others wait for. */
+    private fun answerCall(event: Event) {
+        val waiting = calls.remove(event.attempt) ?: return
+        val reply = Reply(event.status, event.payload, event.runStatus, event.flag)
+        when (waiting.context[ContinuationInterceptor]) {
+            null, Dispatchers.Unconfined -> Dispatchers.Default.dispatch(EmptyCoroutineContext) { waiting.resume(reply) }
+            else -> waiting.resume(reply)
+        }
+    }
 
     internal suspend fun ask(call: (Long, Long) -> Unit): Reply {
         val reply = suspendCancellableCoroutine { waiting ->
