@@ -135,6 +135,42 @@ fun Harness.clientTests() {
             }
         }
     }
+    test("runs that are thrown out of memory come back") {
+        inDirectory { directory ->
+            Pawl.open("sqlite:$directory/a.db") {
+                cacheBytes = 1
+                workflow<Int, Int>("sum", { ctx, n -> ctx.run("one") { n }.await() + ctx.signal<Int>("go").await() + ctx.run("two") { n }.await() })
+            }.use { engine ->
+                val runs = (1..50).map { engine.start<Int, Int>("sum", "r-$it", it) }
+                runs.forEach { run -> while (run.describe().status != Status.WAITING) Thread.onSpinWait() }
+                while (engine.runsInMemory > 1) Thread.onSpinWait()
+                runs.forEach { it.signal("go", 1000) }
+                same((1..50).map { 1000 + 2 * it }, runs.map { it.result() })
+                same(0, engine.runsInMemory)
+            }
+        }
+    }
+    test("an operation that runs while the engine closes is executed again by the next one") {
+        inDirectory { directory ->
+            val begun = java.util.concurrent.CountDownLatch(1)
+            val attempts = java.util.concurrent.atomic.AtomicInteger()
+            fun open(waits: Boolean) = Pawl.open("sqlite:$directory/a.db") {
+                workflow<Unit, Int>("w", { ctx, _ ->
+                    ctx.run("slow") {
+                        val attempt = attempts.incrementAndGet()
+                        begun.countDown()
+                        if (waits) kotlinx.coroutines.awaitCancellation()
+                        attempt
+                    }.await()
+                })
+            }
+            open(true).use { engine ->
+                engine.start<Unit, Int>("w", "w", Unit)
+                begun.await()
+            }
+            open(false).use { same(2, it.get<Int>("w").result()) }
+        }
+    }
     test("a thousand runs at once") {
         inDirectory { directory ->
             Pawl.open("sqlite:$directory/a.db") {

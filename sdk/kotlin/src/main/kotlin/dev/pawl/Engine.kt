@@ -51,6 +51,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     private val pollers: List<Thread>
 
     @Volatile private var isClosed = false
+    internal val runsInMemory: Int get() = runs.size
 
     init {
         val queues = if (builder.queues.isEmpty()) null else payloadJson.encodeToString(builder.queues).toByteArray()
@@ -94,7 +95,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         }
         Native.engineStop(handle)
         scope.cancel()
-        pollers.filter { it !== Thread.currentThread() }.forEach { it.join() }
+        pollers.filter { it !== Thread.currentThread() }.forEach { it.join(STOP_MS) } // A workflow that never blocks keeps its thread.
         Native.engineFree(handle)
         calls.keys.forEach { tag -> calls.remove(tag)?.resumeWithException(closed()) }
     }
@@ -128,7 +129,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
                 repeat(block.int()) { handle(Event(block)) }
             }
         } catch (failure: NativeFailure) {
-            if (failure.status != Numbers.PAWL_CLOSED) onTrouble("polling has ended: ${failure.message}")
+            if (!isClosed) onTrouble("polling has ended: ${failure.message}")
         }
     }
 
@@ -162,6 +163,8 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         } catch (failure: NativeFailure) {
             // A context that is taken away because the engine stops is nobody's trouble.
             if (!isClosed) onTrouble("run '${event.runId}': ${failure.message}")
+        } catch (error: Throwable) {
+            onTrouble("run '${event.runId}': a defect of this SDK: $error")
         }
     }
 
@@ -379,6 +382,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
 
     private companion object {
         const val EVENTS_AT_ONCE = 256
+        const val STOP_MS = 10_000L
     }
 }
 
