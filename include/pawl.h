@@ -472,6 +472,9 @@ typedef struct pawl_events {
   size_t count;
 } pawl_events;
 
+/* One of them, by its number from 0; NULL if there are not so many. */
+PAWL_API const pawl_event* pawl_event_at(const pawl_events* events, size_t number);
+
 /* Waits for at least one event of these kinds, up to `limit` of them; `timeout_ms` negative: for
  * any time. PAWL_TIMED_OUT: none came. PAWL_CLOSED: none will come. Several threads may poll. */
 PAWL_API pawl_status pawl_engine_poll(pawl_engine engine, uint32_t kinds, size_t limit,
