@@ -86,6 +86,11 @@ fun Harness.workflowTests() {
             })
         }) { same("[1, 2, 3] true cancelled", start<Unit, String>("w", "w", Unit).result()) }
     }
+    test("operations that run while their run leaves memory are neither lost nor failed") {
+        both({ workflow<Int, Int>("w", { ctx, n -> ctx.all((1..8).map { i -> ctx.run("step", i) { it * n } }).sum() }) }) {
+            same((1..100).map { it * 36 }, (1..100).map { start<Int, Int>("w", "w-$it", it) }.map { it.result() })
+        }
+    }
     test("branches, joins and their errors") {
         both({
             workflow<Unit, List<String>>("w", { ctx, _ ->

@@ -45,6 +45,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     private val fakes = builder.fakes
     private val onTrouble = builder.onTrouble
     private val runs = ConcurrentHashMap<Long, EngineRun>()
+    private val orphans = ConcurrentHashMap<Long, Orphans>()
     private val calls = ConcurrentHashMap<Long, CancellableContinuation<Reply>>()
     private val lastTag = AtomicLong()
     private val scope = CoroutineScope(SupervisorJob() + Dispatchers.IO.limitedParallelism(builder.activityThreads))
@@ -136,13 +137,27 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     private fun handle(event: Event) {
         when (event.kind) {
             Numbers.PAWL_EVENT_ACTIVATION -> activate(event)
-            Numbers.PAWL_EVENT_FORGET -> runs.remove(event.context)
-            Numbers.PAWL_EVENT_OPERATION -> attempt(event, runs[event.context]?.operations?.get(event.future))
+            Numbers.PAWL_EVENT_FORGET -> forget(event.context)
+            Numbers.PAWL_EVENT_OPERATION -> attempt(event, (runs[event.context]?.operations ?: orphans[event.context]?.operations)?.get(event.future))
             Numbers.PAWL_EVENT_TASK -> attempt(event, (fakes[event.name] ?: activities[event.name])?.let { found -> { found.body(it, event.payload) } })
             Numbers.PAWL_EVENT_REPLY -> answerCall(event)
             Numbers.PAWL_EVENT_TROUBLE -> onTrouble(String(event.payload))
         }
     }
+
+    /**
+     * The code is gone, but attempts of its operations may be on their way, or in the hands of the other thread: their
+     * functions are kept for a while.
+     */
+    private fun forget(context: Long) {
+        val now = System.nanoTime()
+        orphans.values.removeIf { now - it.since > ORPHANS_NS }
+        val run = runs[context] ?: return
+        if (run.operations.isNotEmpty()) orphans[context] = Orphans(now, run.operations)
+        runs.remove(context)
+    }
+
+    private class Orphans(val since: Long, val operations: Map<Int, ActivityBody>)
 
     /** The code of a run goes on, on this thread, as far as it can. */
     private fun activate(event: Event) {
@@ -157,7 +172,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             run.code.goOn()
             if (run.code.end != null) {
                 run.code.finish()
-                if (run.code.violation == null) runs.remove(event.context)
+                if (run.code.violation == null) forget(event.context)
             }
             Native.contextYield(event.context)
         } catch (failure: NativeFailure) {
@@ -383,6 +398,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     private companion object {
         const val EVENTS_AT_ONCE = 256
         const val STOP_MS = 10_000L
+        const val ORPHANS_NS = 60_000_000_000L
     }
 }
 
