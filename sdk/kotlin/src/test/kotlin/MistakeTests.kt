@@ -8,8 +8,12 @@ import dev.pawl.WorkflowFailed
 import dev.pawl.Status
 import dev.pawl.testing.TestEnvironment
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.async
+import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.withContext
+import java.util.concurrent.CountDownLatch
+import kotlin.coroutines.suspendCoroutine
 import kotlin.time.Duration.Companion.seconds
 
 /** Workflow code that does what it must not: each time one clear sentence. */
@@ -27,7 +31,14 @@ fun Harness.mistakeTests() {
     }
 
     mistake("delay() in a workflow", "use ctx.sleep()") { delay(1) }
-    mistake("withContext() in a workflow", "not a step") { withContext(Dispatchers.IO) { Thread.sleep(1) } }
+    mistake("suspendCoroutine() in a workflow", "not a step") { suspendCoroutine<Unit> { } }
+    mistake("async() in a workflow", "not a step") { coroutineScope { async { }.await() } }
+    test("withContext() in a workflow") {
+        val end = CountDownLatch(1)
+        val failure = failureOf { withContext(Dispatchers.IO) { end.await() } }
+        end.countDown()
+        holds("not a step" in failure.message, failure.message)
+    }
     mistake("delay() in one arm of a join", "use ctx.sleep()") { ctx ->
         ctx.join({ it.sleep(1.seconds) }, { delay(1) })
     }

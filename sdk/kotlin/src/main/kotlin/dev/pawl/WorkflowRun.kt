@@ -115,7 +115,7 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
         end = RunEnd(Numbers.PAWL_END_FAILED, host.failurePayload(error), error)
     }
 
-    private fun notAStep() = UsageError(
+    fun notAStep() = UsageError(
         "the workflow waits for something that is not a step, e.g. delay() or withContext(): use ctx.sleep(), or put it into an activity",
     )
 
@@ -172,9 +172,11 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
         return results.map { it!! }
     }
 
+    val isDrivenHere: Boolean get() = Thread.currentThread() === driver
+
     /** A continuation of the run's code wants to go on. */
     fun schedule(go: () -> Unit) {
-        if (Thread.currentThread() === driver) {
+        if (isDrivenHere) {
             ready.addLast(go)
         } else {
             lost = notAStep() // Whoever resumed it is no step.
@@ -191,7 +193,7 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
 
     /** What ends a branch or a loop works also when the run recurs: the code is on its way out. */
     private fun checkDriven(what: String) {
-        if (Thread.currentThread() !== driver) {
+        if (!isDrivenHere) {
             throw UsageError(
                 "$what: the context or future was used outside of its workflow, e.g. in an activity, on another thread or after the end",
             )
@@ -351,16 +353,24 @@ internal class Strand(private val run: WorkflowRun, var shields: Int) :
     var waits: Int = 0
         private set
 
-    override fun <T> interceptContinuation(continuation: Continuation<T>): Continuation<T> = object : Continuation<T> {
-        override val context: CoroutineContext get() = continuation.context
+    private var isBlocking = false
 
-        override fun resumeWith(result: Result<T>) = run.schedule { continuation.resumeWith(result) }
+    /** Asked for by whoever is about to suspend the code. Who is not [block] waits for something that is no step. */
+    override fun <T> interceptContinuation(continuation: Continuation<T>): Continuation<T> {
+        if (!isBlocking && run.isDrivenHere) throw run.notAStep()
+        return object : Continuation<T> {
+            override val context: CoroutineContext get() = continuation.context
+
+            override fun resumeWith(result: Result<T>) = run.schedule { continuation.resumeWith(result) }
+        }
     }
 
     suspend fun block(keep: (Continuation<Unit>) -> Unit) {
         ++waits
         suspendCoroutineUninterceptedOrReturn { continuation ->
+            isBlocking = true
             keep(continuation.intercepted())
+            isBlocking = false
             COROUTINE_SUSPENDED
         }
         --waits
