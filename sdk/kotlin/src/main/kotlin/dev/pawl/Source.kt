@@ -17,6 +17,9 @@ internal object Source {
 
     fun here(): ByteArray? = walker.walk { frames ->
         frames.filter { !it.className.startsWith("dev.pawl.") }.findFirst().orElse(null)
+    }?.takeUnless { frame ->
+        // Code of this SDK that goes on by itself after a wait: nobody called it.
+        frame.className.startsWith("kotlin.") || frame.className.startsWith("java.")
     }?.let { frame ->
         texts.computeIfAbsent(frame.declaringClass) { ConcurrentHashMap() }.computeIfAbsent(frame.lineNumber) { line ->
             "${frame.fileName}:${lineOf(frame.declaringClass, line)}".toByteArray()
