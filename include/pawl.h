@@ -331,6 +331,11 @@ PAWL_API pawl_status pawl_context_random(pawl_context context, pawl_branch branc
                                          uint64_t* random);
 PAWL_API pawl_status pawl_context_signal_count(pawl_context context, pawl_bytes name,
                                                size_t* count);
+/* Takes a signal that waits in its mailbox, without waiting for one; `is_there` 0: there is none.
+ * Writes nothing. `signal`: as an outcome, valid as long. */
+PAWL_API pawl_status pawl_context_take_signal(pawl_context context, pawl_branch branch,
+                                              pawl_bytes name, int32_t* is_there,
+                                              pawl_outcome* signal);
 
 /* The workflow function has ended. */
 PAWL_API pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes payload);
