@@ -1,0 +1,1 @@
+from .replayer import Replay, Replayer
