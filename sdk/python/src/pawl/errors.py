@@ -129,24 +129,3 @@ class DeterminismViolation(BaseException):
         fields = fields or {}
         super().__init__(fields.get("text", ""))
         self.__dict__.update(fields)
-
-
-class ActivityError(Error):
-    """For activities that have more to say than a type and a text. Any other exception is recorded
-    with the name of its class and its text."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        type: str = "ActivityError",
-        details: Any = None,
-        final: bool = False,
-        next_delay: Any = None,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.type = type
-        self.details = details  # Anything that is JSON, for the workflow.
-        self.final = final  # Not tried again, whatever the retry policy says.
-        self.next_delay = next_delay  # Before the next attempt, instead of the policy's.

@@ -4,7 +4,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from .errors import ActivityError, Failure
+from .attempt import ActivityError
+from .errors import Failure
 from .payload import encode
 
 
