@@ -52,6 +52,8 @@ class Worker:
         on_trouble: Optional[Callable[[str], None]],
     ) -> None:
         guards.install()
+        for workflow in workflows.values():
+            guards.guard_module(workflow.function)
         self.handle = handle
         self.is_closing = False
         self.fakes: dict[str, tuple[Callable[..., Any], Signature]] = {}

@@ -11,7 +11,6 @@ import uuid as _uuid
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from json import loads
 from types import FrameType
 from typing import (
     Any,
@@ -48,7 +47,16 @@ from .errors import (
 from .event import Event, read_event
 from .failures import read_failure
 from .options import Duration, ParentClose, Retry, StepKind, child_extra, task_extra, to_ms
-from .payload import Converter, convert, converter_for, encode, encode_arguments, result_converter
+from .payload import (
+    Converter,
+    convert,
+    converter_for,
+    decode,
+    encode,
+    encode_arguments,
+    read_json,
+    result_converter,
+)
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -149,7 +157,7 @@ class Future(Generic[T]):
 
     def _read(self, payload: bytes) -> T:
         try:
-            value = loads(payload) if payload else None
+            value = read_json(payload) if payload else None
         except ValueError:
             raise PayloadError(f"{self._subject()}: the outcome is no JSON") from None
         if self._converter is not None:
@@ -448,11 +456,7 @@ class Context:
         if taken is None:
             return None
         where = f"signal '{name}'"
-        try:
-            value = loads(taken[0]) if taken[0] else None
-        except ValueError:
-            raise PayloadError(f"{where}: it is no JSON") from None
-        return Signal(convert(value, converter_for(returns), where), read_event(taken[1]))
+        return Signal(decode(taken[0], converter_for(returns), where), read_event(taken[1]))
 
     def promise(
         self,
@@ -553,12 +557,7 @@ class Context:
         payload = self._run.state(text_bytes(key, "get: the key"))
         if payload is None:
             return default
-        where = f"state '{key}'"
-        try:
-            value = loads(payload) if payload else None
-        except ValueError:
-            raise PayloadError(f"{where}: it is no JSON") from None
-        return convert(value, converter_for(returns), where)
+        return decode(payload, converter_for(returns), f"state '{key}'")
 
     def clear(self, key: str, *, step_key: str = "") -> None:
         self._command(
@@ -725,7 +724,7 @@ class Context:
             inner = Context(run, run.enter_iteration(loop), self._is_shielded)
             checkpoint = 0
             try:
-                step = await body(inner, _read_state(encoded, state_converter, where))
+                step = await body(inner, decode(encoded, state_converter, where))
                 if not isinstance(step, LoopStep):
                     raise UsageError(
                         "loop: the body returns continue_with(state) or break_with(value), not "
@@ -748,8 +747,8 @@ class Context:
         if checkpoint:
             await self._checkpoint(checkpoint)
         if has_broken:
-            return _read_state(result, converter, "result of a loop")
-        return _read_state(encoded, state_converter, where)
+            return decode(result, converter, "result of a loop")
+        return decode(encoded, state_converter, where)
 
     def _checkpoint(self, future: int) -> Future[None]:
         return Future(self._run, future, abi.PAWL_LOOP, "", None, True)
@@ -890,14 +889,6 @@ async def _run_body(inner: Context, body: Body[T]) -> T:
         raise
     inner._run.close_branch(inner._branch)
     return result
-
-
-def _read_state(payload: bytes, converter: Optional[Converter], where: str) -> Any:
-    try:
-        value = loads(payload) if payload else None
-    except ValueError:
-        raise PayloadError(f"{where}: it is no JSON") from None
-    return convert(value, converter, where)
 
 
 def _state_hint(state: Any) -> Any:

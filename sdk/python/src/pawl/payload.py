@@ -86,11 +86,19 @@ def encode_arguments(arguments: tuple, where: str) -> bytes:
 # --- Reading --------------------------------------------------------------------------------------
 
 
+_read_json = json.JSONDecoder().decode  # Without asking for the encoding.
+
+
+def read_json(data: bytes) -> Any:
+    """Raises ValueError."""
+    return _read_json(str(data, "utf-8"))
+
+
 def parse(data: bytes, where: str) -> Any:
     if not data:
         return None
     try:
-        return json.loads(data)
+        return read_json(data)
     except ValueError:
         raise PayloadError(f"{where}: it is no JSON") from None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from . import _abi as abi
+from . import guards
 from ._library import fail, short, take_buffer, text_bytes, to_bytes
 from ._run import Run, Scratch, current
 from .context import Context, Info
@@ -56,6 +57,8 @@ class Replayer:
             self._kind = getattr(workflow, "__name__", "workflow")
         else:
             raise UsageError("replay: an async def is expected, or what @pawl.workflow made of one")
+        guards.install()
+        guards.guard_module(workflow)
         self._workflow = workflow
         self._run_id = run_id
         self._started_at_ms = started_at_ms
