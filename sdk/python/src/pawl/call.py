@@ -21,6 +21,7 @@ class Call(Generic[T]):
                  "__weakref__")
 
     def __init__(self, lock: threading.Lock, what: str) -> None:
+        self._error: Optional[BaseException] = None
         if current.run is not None:
             raise UsageError(
                 f"{what}: clients' calls are not for workflow code; see ctx.child() and ctx.send()"
@@ -29,7 +30,6 @@ class Call(Generic[T]):
         self._what = what
         self._is_done = False
         self._value: Any = None
-        self._error: Optional[BaseException] = None
         self._event: Optional[threading.Event] = None
         self._loops: list[tuple[asyncio.AbstractEventLoop, asyncio.Future]] = []
         self._seen = False
