@@ -94,6 +94,8 @@ class Attempt:
 
     def last_details(self, *, returns: Any = None) -> Any:
         """What an earlier attempt said last; None if it did not."""
+        if not self._details:
+            return None
         return decode(
             self._details, converter_for(returns), f"heartbeat details of '{self.name}'"
         )

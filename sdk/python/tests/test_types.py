@@ -1,0 +1,48 @@
+"""Type checkers agree with the package, and with code that uses it as it should be."""
+import subprocess
+import sys
+import unittest
+
+from support import SDK
+
+PROGRAM = '''
+import pawl
+
+def charge(cents: int) -> str: ...
+async def mail(text: str) -> bool: ...
+
+@pawl.workflow
+async def flow(ctx: pawl.Context, cents: int) -> str:
+    receipt = await ctx.run("charge", charge, cents)
+    reveal_type(receipt)
+    reveal_type(await ctx.run("mail", mail, receipt))
+    await ctx.sleep(1)
+    return receipt
+
+async def main() -> None:
+    async with pawl.Engine("sqlite:x", workflows=[flow]) as engine:
+        run = await engine.start(flow, "id", 1)
+        reveal_type((await run.describe()).status)
+'''
+
+
+class TypeTest(unittest.TestCase):
+    def check(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([sys.executable, "-m", "mypy", "--python-version", "3.9",
+                               "--cache-dir", "/dev/null", *arguments],
+                              cwd=SDK, capture_output=True, text=True)
+
+    def test_the_package_and_the_examples(self) -> None:
+        done = self.check("src/pawl", "examples/hello.py", "examples/order_saga.py",
+                          "examples/approval.py")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_results_of_steps_are_known(self) -> None:
+        done = self.check("-c", PROGRAM)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        for expected in ('"builtins.str"', '"builtins.bool"', '"pawl.engine.Status"'):
+            self.assertIn(f"Revealed type is {expected}", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
