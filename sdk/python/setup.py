@@ -3,7 +3,7 @@ import os
 import shutil
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 try:
@@ -24,12 +24,15 @@ class BuildWithLibrary(build_py):
 class WheelForLinux(bdist_wheel):
     """The library is for one platform, the rest for every Python."""
 
-    def finalize_options(self):
-        super().finalize_options()
-        self.root_is_pure = False
-
     def get_tag(self):
         return "py3", "none", "linux_x86_64"
 
 
-setup(cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForLinux})
+class WithLibrary(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+setup(
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": WheelForLinux}, distclass=WithLibrary
+)

@@ -37,7 +37,7 @@ async def flow(ctx: pawl.Context) -> int:
             await ctx.sleep(0.05)
         if number == 15:
             async def arm(inner: pawl.Context) -> int:
-                return await inner.run("arm", step, inner.info.id, 100)
+                return await inner.run("arm", step, inner.info.id, 1000)
 
             total += sum(await ctx.join(arm, arm))
     return total

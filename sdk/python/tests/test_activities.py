@@ -139,6 +139,26 @@ class ActivityTest(unittest.TestCase):
             run = env.start(flow, "run").wait(SOON)
             self.assertEqual(run.result().wait(SOON), ["charged 5", "mailed 6"])
 
+    def test_time_limits(self) -> None:
+        @pawl.activity
+        def never() -> None:
+            raise AssertionError("nobody takes tasks from that queue")
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> list:
+            seen = []
+            for options in ({"wait_timeout": 60, "queue": "nobody"},
+                            {"total_timeout": 60, "queue": "nobody"},
+                            {"total_timeout": 60, "queue": "nobody", "priority": 3}):
+                before = ctx.time()
+                try:
+                    await ctx.schedule(never, **options)
+                except pawl.ActivityFailed:
+                    seen.append(ctx.time() - before)
+            return seen
+
+        self.assertEqual(result_of(flow, activities=[never]), [60, 60, 60])
+
     def test_there_is_no_attempt_elsewhere(self) -> None:
         with self.assertRaisesRegex(pawl.UsageError, "not called by an activity"):
             pawl.current_attempt()
@@ -172,15 +192,15 @@ class ThreadTest(FileTest):
                 self.assertEqual(each.result().wait(SOON), "blocked")
 
     def test_coroutines_run_at_the_same_time(self) -> None:
-        arrived: List[int] = []
-        everybody = asyncio.Event()
+        waiting: List[asyncio.Future] = []
 
         @pawl.activity
         async def meet(number: int) -> int:
-            arrived.append(number)
-            if len(arrived) == 10:
-                everybody.set()
-            await asyncio.wait_for(everybody.wait(), SOON)
+            waiting.append(asyncio.get_running_loop().create_future())
+            if len(waiting) == 10:
+                for each in waiting:
+                    each.set_result(None)
+            await asyncio.wait_for(waiting[-1], SOON)
             return number
 
         @pawl.workflow
@@ -221,6 +241,55 @@ class ThreadTest(FileTest):
             run.signal("stop").wait(SOON)
             self.assertEqual(run.result().wait(SOON), "cancelled")
             self.assertTrue(ended.wait(SOON))
+
+    def test_an_attempt_that_takes_too_long(self) -> None:
+        stopped = threading.Event()
+
+        def slow() -> None:
+            attempt = pawl.current_attempt()
+            while not attempt.should_stop():
+                threading.Event().wait(0.001)
+            stopped.set()
+
+        async def slow_coroutine() -> None:
+            await asyncio.sleep(3600)
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> list:
+            seen = []
+            for function in (slow, slow_coroutine):
+                try:
+                    await ctx.run("slow", function, timeout=0.05)
+                except pawl.ActivityFailed as error:
+                    seen.append(error.type)
+            return seen
+
+        with pawl.Engine(self.url, workflows=[flow]) as engine:
+            run = engine.start(flow, "run").wait(SOON)
+            self.assertEqual(len(run.result().wait(SOON)), 2)
+            self.assertTrue(stopped.wait(SOON))
+
+    def test_queues_have_their_own_limits(self) -> None:
+        lock = threading.Lock()
+        running, most = [0], [0]
+
+        @pawl.activity
+        def count() -> None:
+            with lock:
+                running[0] += 1
+                most[0] = max(most[0], running[0])
+            threading.Event().wait(0.001)
+            with lock:
+                running[0] -= 1
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> None:
+            await ctx.all(*[ctx.schedule(count, queue="narrow") for _ in range(30)])
+
+        with pawl.Engine(self.url, workflows=[flow], activities=[count],
+                         queues={"narrow": 2}) as engine:
+            engine.start(flow, "run").wait(SOON).result().wait(SOON)
+        self.assertLessEqual(most[0], 2)
 
     def test_closing_lets_attempts_end(self) -> None:
         began, told = threading.Event(), []

@@ -11,7 +11,7 @@ import unittest
 from dataclasses import dataclass
 from typing import Any, List
 
-from support import HERE, SOON, FileTest, pawl
+from support import HERE, SOON, FileTest, pawl, python
 
 
 @dataclass
@@ -246,10 +246,11 @@ class EngineTest(FileTest):
             while run.describe().wait(SOON).status is not pawl.Status.BLOCKED:
                 pass
             self.assertIn("expected 'other', got 'step'", run.describe().wait(SOON).reason)
+            run.resume().wait(SOON)  # Is tried again, with the same end.
+            while run.describe().wait(SOON).status is not pawl.Status.BLOCKED:
+                pass
         with pawl.Engine(self.url, workflows=[define("step", "3")]) as engine:
-            run = engine.get("run").wait(SOON)
-            run.resume().wait(SOON)
-            self.assertEqual(run.result().wait(SOON), "went")
+            self.assertEqual(engine.get("run").wait(SOON).result().wait(SOON), "went")
 
     def test_run_forever_ends_by_signal(self) -> None:
         process = subprocess.Popen(
@@ -266,6 +267,20 @@ class EngineTest(FileTest):
         finally:
             process.kill()
             process.communicate()
+
+    def test_a_process_may_end_without_closing(self) -> None:
+        program = f"""
+import pawl
+@pawl.workflow
+async def nap(ctx):
+    await ctx.run("step", lambda: None)
+    await ctx.sleep(3600)
+engine = pawl.Engine({self.url!r}, workflows=[nap]).open()
+for i in range(20):
+    engine.start(nap, str(i)).wait()
+"""
+        done = python("-c", program)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_runs_that_leave_memory_come_back(self) -> None:
         with pawl.Engine(self.url, workflows=[ask], cache_bytes=1) as engine:

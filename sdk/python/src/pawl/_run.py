@@ -66,7 +66,7 @@ class Scratch:
         self.delivery = abi.pawl_delivery()
         self.delivery_ref = byref(self.delivery)
         self.delivery_view = memoryview(self.delivery).cast("B")
-        self.bytes = abi.pawl_bytes()
+        self.text = abi.pawl_bytes()
 
 
 _unpack_opened = struct.Struct(abi.pawl_opened_format).unpack_from
@@ -76,7 +76,7 @@ _unpack_delivery = struct.Struct(abi.pawl_delivery_format).unpack_from
 _unpack_violation = struct.Struct(abi.pawl_violation_format).unpack_from
 _unpack_position = struct.Struct(abi.pawl_loop_position_format).unpack_from
 
-_VIOLATION_FIELDS = [name for name, _ in abi.pawl_violation._fields_][2:]
+_VIOLATION_FIELDS = [field[0] for field in abi.pawl_violation._fields_][2:]
 
 _context_open = short.context_open
 _begin_await = short.context_begin_await
@@ -232,13 +232,13 @@ class Run:
             end, payload = self._failed_end(error)
         if self.clock is not None:
             self.clock()
-        status = short.context_finish(self.handle, end, self.bytes(payload))
+        status = short.context_finish(self.handle, end, self.argument(payload))
         if status == abi.PAWL_LIMIT_EXCEEDED:
             try:
                 fail(status, self._result_text())
             except Exception as problem:
                 end, payload = self._failed_end(problem)
-            status = short.context_finish(self.handle, end, self.bytes(payload))
+            status = short.context_finish(self.handle, end, self.argument(payload))
         if status:
             try:
                 self.refused(status)
@@ -303,9 +303,9 @@ class Run:
                 fields[name] = string_at(address, size).decode("utf-8", "replace") if size else ""
         return DeterminismViolation(fields)
 
-    def bytes(self, data: bytes) -> abi.pawl_bytes:
+    def argument(self, data: bytes) -> abi.pawl_bytes:
         """For one argument of the next call."""
-        argument = self.scratch.bytes
+        argument = self.scratch.text
         argument.data = data
         argument.size = len(data)
         return argument
@@ -492,7 +492,7 @@ class Run:
         self.check("loop")
         checkpoint = c_uint32()
         status = short.context_continue_loop(
-            self.handle, loop, self.bytes(state), byref(checkpoint)
+            self.handle, loop, self.argument(state), byref(checkpoint)
         )
         if status:
             self.refused(status)
@@ -502,7 +502,7 @@ class Run:
         self.check("loop")
         checkpoint = c_uint32()
         status = short.context_end_loop(
-            self.handle, loop, self.bytes(state), abi.pawl_bytes(result, len(result)),
+            self.handle, loop, self.argument(state), abi.pawl_bytes(result, len(result)),
             byref(checkpoint),
         )
         if status:
@@ -540,7 +540,7 @@ class Run:
         self.check("get")
         is_set = c_int32()
         value = abi.pawl_bytes()
-        status = short.context_state(self.handle, self.bytes(key), byref(is_set), byref(value))
+        status = short.context_state(self.handle, self.argument(key), byref(is_set), byref(value))
         if status:
             self.refused(status)
         return copied(value) if is_set.value else None
@@ -565,7 +565,7 @@ class Run:
         self.check("check_version")
         version = c_uint32()
         status = short.context_check_version(
-            self.handle, branch, latest, self.bytes(source), byref(version)
+            self.handle, branch, latest, self.argument(source), byref(version)
         )
         if status:
             self.refused(status)
@@ -574,7 +574,7 @@ class Run:
     def signal_count(self, name: bytes) -> int:
         self.check("has_signal")
         count = c_size_t()
-        status = short.context_signal_count(self.handle, self.bytes(name), byref(count))
+        status = short.context_signal_count(self.handle, self.argument(name), byref(count))
         if status:
             self.refused(status)
         return count.value
@@ -584,7 +584,7 @@ class Run:
         is_there = c_int32()
         scratch = self.scratch
         status = short.context_take_signal(
-            self.handle, branch, self.bytes(name), byref(is_there), scratch.outcome_ref
+            self.handle, branch, self.argument(name), byref(is_there), scratch.outcome_ref
         )
         if status:
             self.refused(status)

@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 
 from . import _abi as abi
 from . import guards
-from ._library import blocking, exception_for, fail, short, to_bytes
+from ._library import blocking, exception_for, fail, last_error, short, to_bytes
 from ._run import Run, Scratch, current
 from .attempt import ActivityError, Attempt, set_current_attempt
 from .call import Call, Read, Waiters
@@ -114,6 +114,8 @@ class Worker:
         while True:
             status = blocking.engine_poll(self.handle, _EVERYTHING, _BATCH, -1, reference)
             if status:
+                if status != abi.PAWL_CLOSED:
+                    self._tell_trouble(f"the engine is of no use any more: {last_error()}")
                 break
             list_, first, stride, count = _unpack_events(view)
             try:
@@ -174,7 +176,7 @@ class Worker:
         return kind, attempt, status, string_at(payload, payload_size), run_status, flag
 
     def _handle(self, batch: list, waiters: Waiters) -> None:
-        jobs = []
+        jobs: list[tuple] = []
         for event in batch:
             kind = event[0]
             try:
@@ -369,7 +371,7 @@ class Worker:
         # The next attempt would do it all again, for the same result.
         failure.is_final = isinstance(error, PayloadError)
         if isinstance(error, asyncio.CancelledError):
-            failure.is_cancelled = 1
+            failure.is_cancelled = attempt.should_stop()
         if isinstance(error, ActivityError):
             failure.is_final = bool(error.final)
             if error.next_delay_ms is not None:

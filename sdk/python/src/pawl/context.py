@@ -61,6 +61,8 @@ from .payload import (
 T = TypeVar("T")
 S = TypeVar("S")
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
 _KIND_NAMES = {
     abi.PAWL_TASK: "task",
     abi.PAWL_OPERATION: "operation",
@@ -157,7 +159,7 @@ class Future(Generic[T]):
 
     def _read(self, payload: bytes) -> T:
         try:
-            value = read_json(payload) if payload else None
+            value: Any = read_json(payload) if payload else None
         except ValueError:
             raise PayloadError(f"{self._subject()}: the outcome is no JSON") from None
         if self._converter is not None:
@@ -415,9 +417,7 @@ class Context:
 
     def now(self) -> datetime:
         """The time of the last thing that this run has seen, in UTC."""
-        return datetime.fromtimestamp(0, timezone.utc) + timedelta(
-            milliseconds=self._run.now_ms()
-        )
+        return _EPOCH + timedelta(milliseconds=self._run.now_ms())
 
     def time(self) -> float:
         """The same in seconds since 1970."""

@@ -5,8 +5,8 @@ looks whether this thread is executing workflow code; for everybody else it call
 
 Not caught: a function that was taken out of its module before (`from time import time`), but for the
 modules of workflows, where such names are replaced; random.Random() without a seed and
-random.SystemRandom; environment variables; and what C code does by itself. Calls by logging, warnings
-and the import system are let through.
+random.SystemRandom; the order of sets of texts; environment variables; and what C code does by itself.
+Calls by logging, warnings and the import system are let through.
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import gc
 import inspect
 import io
 import os
+import pathlib
 import random
 import secrets
 import socket
@@ -65,6 +66,7 @@ _TABLE: Dict[Any, Dict[str, str]] = {
     },
     builtins: {"open": _ACTIVITY},
     io: {"open": _ACTIVITY},
+    pathlib.Path: {"open": _ACTIVITY},
     socket.socket: {"__init__": _ACTIVITY},
     subprocess.Popen: {"__init__": _ACTIVITY},
     threading.Thread: {"start": _SEVERAL},

@@ -200,6 +200,6 @@ class _Replaying:
 
     def _complete(self, run: Run, future: int, outcome: int, payload: bytes) -> None:
         self._tick()
-        status = short.context_complete(run.handle, future, outcome, run.bytes(payload))
+        status = short.context_complete(run.handle, future, outcome, run.argument(payload))
         if status:
             run.refused(status)
