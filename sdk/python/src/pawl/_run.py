@@ -581,16 +581,15 @@ class Run:
 
     def take_signal(self, branch: int, name: bytes) -> Optional[tuple[bytes, bytes]]:
         self.check("try_signal")
-        is_there = c_int32()
         scratch = self.scratch
         status = short.context_take_signal(
-            self.handle, branch, self.argument(name), byref(is_there), scratch.outcome_ref
+            self.handle, branch, self.argument(name), scratch.outcome_ref
         )
         if status:
             self.refused(status)
-        if not is_there.value:
+        kind, _, payload, size, extra, extra_size = _unpack_outcome(scratch.outcome_view)
+        if kind == abi.PAWL_PENDING:
             return None
-        _, _, payload, size, extra, extra_size = _unpack_outcome(scratch.outcome_view)
         return (
             string_at(payload, size) if size else b"",
             string_at(extra, extra_size) if extra_size else b"",
