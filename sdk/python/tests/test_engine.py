@@ -11,6 +11,7 @@ import unittest
 from dataclasses import dataclass
 from typing import Any, List
 
+from pawl._run import Run
 from support import HERE, SOON, FileTest, pawl, python
 
 
@@ -281,6 +282,23 @@ for i in range(20):
 """
         done = python("-c", program)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_nothing_is_left_of_runs_that_have_ended(self) -> None:
+        with pawl.Engine(self.url, workflows=[add]) as engine:
+            for i in range(50):
+                engine.start(add, f"r-{i}", i).wait(SOON).result().wait(SOON)
+            engine.start(add, "failed", "no number").wait(SOON)
+            with self.assertRaises(pawl.WorkflowFailed):
+                engine.get("failed").wait(SOON).result().wait(SOON)
+            engine.list().wait(SOON)
+            assert engine._worker is not None
+            for _ in range(1000):  # The end is told before the thread has put all away.
+                gc.collect()
+                left = [each for each in gc.get_objects() if isinstance(each, Run)]
+                if not left:
+                    break
+            self.assertEqual(left, [])
+            self.assertEqual((engine._worker._runs, engine._worker._calls), ({}, {}))
 
     def test_runs_that_leave_memory_come_back(self) -> None:
         with pawl.Engine(self.url, workflows=[ask], cache_bytes=1) as engine:

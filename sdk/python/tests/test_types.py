@@ -1,5 +1,6 @@
 """Type checkers agree with the package, and with code that uses it as it should be."""
 import ast
+import re
 import subprocess
 import sys
 import unittest
@@ -19,6 +20,10 @@ async def flow(ctx: pawl.Context, cents: int) -> str:
     receipt = await ctx.run("charge", charge, cents)
     reveal_type(receipt)
     reveal_type(await ctx.run("mail", mail, receipt))
+    reveal_type(await ctx.schedule(charge, 1, queue="fast"))
+    reveal_type(await ctx.schedule("charge", 1, returns=bytes))
+    reveal_type(await ctx.signal("s", returns=float))
+    reveal_type(ctx.promise("p", returns=complex).token())
     await ctx.sleep(1)
     return receipt
 
@@ -26,6 +31,7 @@ async def main() -> None:
     async with pawl.Engine("sqlite:x", workflows=[flow]) as engine:
         run = await engine.start(flow, "id", 1)
         reveal_type((await run.describe()).status)
+        reveal_type(await run.result())
 '''
 
 
@@ -46,8 +52,9 @@ class TypeTest(unittest.TestCase):
     def test_results_of_steps_are_known(self) -> None:
         done = self.check("-c", PROGRAM)
         self.assertEqual(done.returncode, 0, done.stdout)
-        for expected in ("str", "bool", "pawl.engine.Status"):
-            self.assertRegex(done.stdout, f'Revealed type is "(builtins.)?{expected}"')
+        revealed = re.findall(r'Revealed type is "(?:builtins\.)?([^"]*)"', done.stdout)
+        self.assertEqual(revealed, ["str", "bool", "str", "bytes", "float", "str",
+                                    "pawl.engine.Status", "str"])
 
 
 if __name__ == "__main__":

@@ -351,6 +351,40 @@ class Context:
             run, future, abi.PAWL_OPERATION, name, result_converter(function), self._is_shielded
         )
 
+    @overload
+    def schedule(
+        self, activity: Callable[..., Awaitable[T]], *args: Any,
+        queue: str = ..., priority: int = ..., timeout: Duration = ..., total_timeout: Duration = ...,
+        wait_timeout: Duration = ..., heartbeat_timeout: Duration = ...,
+        retry: Optional[Retry] = ..., step_key: str = ...,
+    ) -> Future[T]: ...
+
+    @overload
+    def schedule(
+        self, activity: Callable[..., T], *args: Any,
+        queue: str = ..., priority: int = ..., timeout: Duration = ..., total_timeout: Duration = ...,
+        wait_timeout: Duration = ..., heartbeat_timeout: Duration = ...,
+        retry: Optional[Retry] = ..., step_key: str = ...,
+    ) -> Future[T]: ...
+
+    @overload
+    def schedule(
+        self, activity: str, *args: Any,
+        queue: str = ..., priority: int = ..., timeout: Duration = ..., total_timeout: Duration = ...,
+        wait_timeout: Duration = ..., heartbeat_timeout: Duration = ...,
+        retry: Optional[Retry] = ..., step_key: str = ...,
+        returns: Type[T],
+    ) -> Future[T]: ...
+
+    @overload
+    def schedule(
+        self, activity: str, *args: Any,
+        queue: str = ..., priority: int = ..., timeout: Duration = ..., total_timeout: Duration = ...,
+        wait_timeout: Duration = ..., heartbeat_timeout: Duration = ...,
+        retry: Optional[Retry] = ..., step_key: str = ...,
+        returns: Any = ...,
+    ) -> Future[Any]: ...
+
     def schedule(
         self,
         activity: Union[str, Callable[..., Any]],
@@ -425,6 +459,16 @@ class Context:
 
     # --- From outside ---
 
+    @overload
+    def signal(
+        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Type[T]
+    ) -> SignalFuture[T]: ...
+
+    @overload
+    def signal(
+        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Any = ...
+    ) -> SignalFuture[Any]: ...
+
     def signal(
         self,
         name: str,
@@ -458,6 +502,16 @@ class Context:
         where = f"signal '{name}'"
         return Signal(decode(taken[0], converter_for(returns), where), read_event(taken[1]))
 
+    @overload
+    def promise(
+        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Type[T]
+    ) -> PromiseFuture[T]: ...
+
+    @overload
+    def promise(
+        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Any = ...
+    ) -> PromiseFuture[Any]: ...
+
     def promise(
         self,
         name: str,
@@ -480,6 +534,27 @@ class Context:
         )
 
     # --- Other runs ---
+
+    @overload
+    def child(
+        self, workflow: Callable[..., Awaitable[T]], id: str, *args: Any,
+        parent_close: ParentClose = ..., tags: Optional[Mapping[str, str]] = ...,
+        step_key: str = ...,
+    ) -> Future[T]: ...
+
+    @overload
+    def child(
+        self, workflow: str, id: str, *args: Any,
+        parent_close: ParentClose = ..., tags: Optional[Mapping[str, str]] = ...,
+        step_key: str = ..., returns: Type[T],
+    ) -> Future[T]: ...
+
+    @overload
+    def child(
+        self, workflow: str, id: str, *args: Any,
+        parent_close: ParentClose = ..., tags: Optional[Mapping[str, str]] = ...,
+        step_key: str = ..., returns: Any = ...,
+    ) -> Future[Any]: ...
 
     def child(
         self,

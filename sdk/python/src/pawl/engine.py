@@ -17,6 +17,7 @@ from ctypes import byref, c_void_p, sizeof
 from dataclasses import dataclass, field
 from typing import (
     Any,
+    Awaitable,
     Callable,
     Dict,
     Generic,
@@ -28,6 +29,7 @@ from typing import (
     Type,
     TypeVar,
     Union,
+    overload,
 )
 
 from . import _abi as abi
@@ -355,6 +357,24 @@ class Engine:
 
     # --- Runs ---
 
+    @overload
+    def start(
+        self, workflow: Callable[..., Awaitable[T]], id: str, *args: Any,
+        on_existing: OnExisting = ..., tags: Optional[Mapping[str, str]] = ...,
+    ) -> Call[RunHandle[T]]: ...
+
+    @overload
+    def start(
+        self, workflow: str, id: str, *args: Any,
+        on_existing: OnExisting = ..., tags: Optional[Mapping[str, str]] = ..., returns: Type[T],
+    ) -> Call[RunHandle[T]]: ...
+
+    @overload
+    def start(
+        self, workflow: str, id: str, *args: Any,
+        on_existing: OnExisting = ..., tags: Optional[Mapping[str, str]] = ..., returns: Any = ...,
+    ) -> Call[RunHandle[Any]]: ...
+
     def start(
         self,
         workflow: Union[str, Callable[..., Any]],
@@ -367,6 +387,27 @@ class Engine:
         """An empty id: a new one is made. The workflow need not be this engine's: the run waits
         until a process that has it works on the store."""
         return self._start("start", workflow, id, args, on_existing, tags, returns)
+
+    @overload
+    def signal_with_start(
+        self, workflow: Callable[..., Awaitable[T]], id: str, *args: Any, signal: str, value: Any = ...,
+        event: Optional[Event] = ...,
+        on_existing: OnExisting = ..., tags: Optional[Mapping[str, str]] = ...,
+    ) -> Call[RunHandle[T]]: ...
+
+    @overload
+    def signal_with_start(
+        self, workflow: str, id: str, *args: Any, signal: str, value: Any = ...,
+        event: Optional[Event] = ...,
+        on_existing: OnExisting = ..., tags: Optional[Mapping[str, str]] = ..., returns: Type[T],
+    ) -> Call[RunHandle[T]]: ...
+
+    @overload
+    def signal_with_start(
+        self, workflow: str, id: str, *args: Any, signal: str, value: Any = ...,
+        event: Optional[Event] = ...,
+        on_existing: OnExisting = ..., tags: Optional[Mapping[str, str]] = ..., returns: Any = ...,
+    ) -> Call[RunHandle[Any]]: ...
 
     def signal_with_start(
         self,
