@@ -6,9 +6,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import ROOT, python
-
 from pawl import _abi
+from support import ROOT, python
 
 spec = importlib.util.spec_from_file_location("abi_tool", ROOT / "tools" / "abi.py")
 tool = importlib.util.module_from_spec(spec)

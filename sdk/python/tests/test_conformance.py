@@ -5,8 +5,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import conform
 from support import ROOT
+
+import conform
 
 
 def run(*paths: object) -> "tuple[int, list[str]]":

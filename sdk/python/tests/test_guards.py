@@ -18,8 +18,8 @@ from time import time as clock
 from typing import Any, Callable
 from uuid import uuid4
 
-from support import Environment, SOON, pawl
 from pawl.testing import Replayer
+from support import SOON, Environment, pawl
 
 CALLS: "dict[str, tuple[Callable[[], Any], str]]" = {
     "time.time": (lambda: time.time(), "ctx.time()"),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Literal, NamedTuple, Optional, Set, Tuple, Union
 
 import pydantic
-
 from pawl import PayloadError
 from pawl.payload import Signature, converter_for, decode, encode
 

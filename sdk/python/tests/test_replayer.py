@@ -1,8 +1,8 @@
 import json
 import unittest
 
-from support import SOON, Environment, pawl
 from pawl.testing import Replayer
+from support import SOON, Environment, pawl
 
 
 @pawl.workflow

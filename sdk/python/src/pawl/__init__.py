@@ -11,18 +11,7 @@ anyone can see it; after a crash, a deploy or a reboot it goes on exactly where 
 from ._library import short as _short
 from .attempt import ActivityError, Attempt, current_attempt
 from .call import Call
-from .context import (
-    Context,
-    Future,
-    Info,
-    LoopStep,
-    PromiseFuture,
-    Saga,
-    Signal,
-    SignalFuture,
-    break_with,
-    continue_with,
-)
+from .context import Context, Info, LoopStep, Saga, break_with, continue_with
 from .definitions import activity, workflow
 from .engine import Description, Engine, RunHandle, RunList, Status
 from .errors import (
@@ -49,8 +38,59 @@ from .errors import (
     WorkflowFailed,
 )
 from .event import Event
+from .futures import Future, PromiseFuture, Signal, SignalFuture
 from .options import Matching, OnChange, OnExisting, ParentClose, Retry, StepKind
 
 __version__ = _short.version().decode()
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "ActivityError",
+    "ActivityFailed",
+    "AlreadyExists",
+    "Attempt",
+    "Call",
+    "Cancelled",
+    "ChildCancelled",
+    "ChildFailed",
+    "Closed",
+    "Context",
+    "Description",
+    "DeterminismViolation",
+    "Engine",
+    "Error",
+    "Event",
+    "Failure",
+    "Future",
+    "Info",
+    "LoopStep",
+    "Matching",
+    "NonDeterministicCall",
+    "NotFound",
+    "OnChange",
+    "OnExisting",
+    "ParentClose",
+    "PayloadError",
+    "PayloadTooLarge",
+    "PromiseFuture",
+    "PromiseRejected",
+    "Retry",
+    "RunHandle",
+    "RunList",
+    "Saga",
+    "Signal",
+    "SignalFuture",
+    "Status",
+    "StepKind",
+    "StoreError",
+    "TaskCancelled",
+    "TimedOut",
+    "TimerCancelled",
+    "UsageError",
+    "WorkflowCancelled",
+    "WorkflowFailed",
+    "activity",
+    "break_with",
+    "continue_with",
+    "current_attempt",
+    "workflow",
+]

@@ -6,8 +6,8 @@ import logging
 import threading
 from typing import Any, Callable, Generator, Generic, Optional, TypeVar
 
-from .errors import TimedOut, UsageError
 from ._run import current
+from .errors import TimedOut, UsageError
 
 T = TypeVar("T")
 

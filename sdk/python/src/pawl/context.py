@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import sys
 import uuid as _uuid
-from ctypes import byref, c_void_p
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from types import FrameType
@@ -16,8 +15,6 @@ from typing import (
     Any,
     Awaitable,
     Callable,
-    Generator,
-    Generic,
     List,
     Mapping,
     NoReturn,
@@ -30,31 +27,23 @@ from typing import (
 )
 
 from . import _abi as abi
-from ._library import fail, short, take_buffer, text_bytes, to_bytes
+from ._library import text_bytes
 from ._run import Join, Recurred, Run
 from .definitions import name_of, signature_of
 from .errors import (
-    ActivityFailed,
-    ChildCancelled,
-    ChildFailed,
     PayloadError,
-    PromiseRejected,
-    TaskCancelled,
     TimedOut,
-    TimerCancelled,
     UsageError,
 )
 from .event import Event, read_event
-from .failures import read_failure
+from .futures import All, Any_, Future, PromiseFuture, Signal, SignalFuture
 from .options import Duration, ParentClose, Retry, StepKind, child_extra, task_extra, to_ms
 from .payload import (
     Converter,
-    convert,
     converter_for,
     decode,
     encode,
     encode_arguments,
-    read_json,
     result_converter,
 )
 
@@ -62,17 +51,6 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-_KIND_NAMES = {
-    abi.PAWL_TASK: "task",
-    abi.PAWL_OPERATION: "operation",
-    abi.PAWL_TIMER: "timer",
-    abi.PAWL_PROMISE: "promise",
-    abi.PAWL_CHILD: "child",
-    abi.PAWL_SIGNAL: "signal",
-    abi.PAWL_LOOP: "loop",
-}
-
 
 @dataclass(frozen=True)
 class Info:
@@ -100,161 +78,6 @@ def _source(frame: FrameType) -> bytes:
         # The code object is kept so that its id stays its own.
         found = _sources[key] = (code, text.encode("utf-8", "replace"))
     return found[1]
-
-
-# --- Futures --------------------------------------------------------------------------------------
-
-
-class Future(Generic[T]):
-    """A command's outcome to come. May be awaited any number of times."""
-
-    __slots__ = ("_run", "_id", "_kind", "_name", "_converter", "_is_shielded")
-
-    def __init__(
-        self,
-        run: Run,
-        id: int,
-        kind: int,
-        name: str,
-        converter: Optional[Converter],
-        is_shielded: bool,
-    ) -> None:
-        self._run = run
-        self._id = id
-        self._kind = kind
-        self._name = name
-        self._converter = converter
-        self._is_shielded = is_shielded
-
-    def __await__(self) -> Generator[Any, None, T]:
-        run = self._run
-        await_id = run.begin_one(self._id, self._is_shielded)
-        if await_id:
-            try:
-                yield await_id
-            except BaseException:
-                run.give_up(await_id)
-                raise
-            run.resumed(await_id)
-        return self._value()
-
-    def done(self) -> bool:
-        """Its outcome has been delivered."""
-        self._run.check("done")
-        return self._run.outcome(self._id)[0] != abi.PAWL_PENDING
-
-    def shielded(self) -> "Future[T]":
-        """The same outcome; awaiting it is not interrupted by a cancel request."""
-        copy = type(self).__new__(type(self))
-        for name in Future.__slots__:
-            setattr(copy, name, getattr(self, name))
-        copy._is_shielded = True
-        return copy
-
-    def _value(self) -> T:
-        kind, payload, _ = self._run.outcome(self._id)
-        if kind == abi.PAWL_VALUE:
-            return self._read(payload)
-        self._raise(kind, payload)
-
-    def _read(self, payload: bytes) -> T:
-        try:
-            value: Any = read_json(payload) if payload else None
-        except ValueError:
-            raise PayloadError(f"{self._subject()}: the outcome is no JSON") from None
-        if self._converter is not None:
-            value = convert(value, self._converter, self._subject())
-        return value  # type: ignore[no-any-return]
-
-    def _subject(self) -> str:
-        name = self._name
-        if not name and self._kind == abi.PAWL_TIMER:
-            name = self._run.command_id(self._id)
-        return f"{_KIND_NAMES.get(self._kind, 'step')} '{name}'"
-
-    def _raise(self, outcome: int, payload: bytes) -> NoReturn:
-        subject = self._subject()
-        if outcome == abi.PAWL_TIMEOUT:
-            raise TimedOut(f"{subject} timed out")
-        if outcome == abi.PAWL_CANCELLED:
-            cancelled = {abi.PAWL_TIMER: TimerCancelled, abi.PAWL_CHILD: ChildCancelled}
-            raise cancelled.get(self._kind, TaskCancelled)(f"{subject} was cancelled")
-        failed = {abi.PAWL_CHILD: ChildFailed, abi.PAWL_PROMISE: PromiseRejected}
-        raise failed.get(self._kind, ActivityFailed)(subject, *read_failure(payload))
-
-
-class PromiseFuture(Future[T]):
-    __slots__ = ()
-
-    def token(self) -> str:
-        """Resolves it from anywhere: engine.resolve_token(token, value). An address, no secret."""
-        return make_token(self._run.info.id, self._name)
-
-
-class SignalFuture(Future[T]):
-    __slots__ = ()
-
-    def event(self) -> Event:
-        """The attributes that the signal was sent with. After it has been awaited."""
-        if self._run.trouble is not None:
-            self._run.refuse("event")
-        return read_event(self._run.outcome(self._id)[2])
-
-
-@dataclass(frozen=True)
-class Signal(Generic[T]):
-    """A signal that was taken without waiting for it."""
-
-    value: T
-    event: Event
-
-
-def make_token(run_id: str, promise: str) -> str:
-    buffer = c_void_p()
-    status = short.promise_token(
-        to_bytes(run_id.encode()), to_bytes(promise.encode()), byref(buffer)
-    )
-    if status:
-        fail(status, "token")
-    return take_buffer(buffer).decode()
-
-
-class _All(Awaitable[T]):
-    __slots__ = ("_futures", "_run", "_is_shielded")
-
-    def __init__(self, run: Run, futures: Tuple[Future[Any], ...], is_shielded: bool) -> None:
-        self._run = run
-        self._futures = futures
-        self._is_shielded = is_shielded
-
-    def _wait(self, mode: int) -> Generator[Any, None, int]:
-        run = self._run
-        await_id, decided_by = run.begin_some(
-            mode, [each._id for each in self._futures], self._is_shielded
-        )
-        if await_id:
-            try:
-                yield await_id
-            except BaseException:
-                run.give_up(await_id)
-                raise
-            decided_by = run.resumed(await_id)
-        return decided_by
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        failed = yield from self._wait(abi.PAWL_AWAIT_ALL)
-        for each in self._futures:
-            if each._id == failed:
-                each._value()
-        return [each._value() for each in self._futures]
-
-
-class _Any(_All[T]):
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        first = yield from self._wait(abi.PAWL_AWAIT_ANY)
-        return next(each for each in self._futures if each._id == first)
 
 
 # --- Loops ----------------------------------------------------------------------------------------
@@ -687,14 +510,14 @@ class Context:
         """Waits for all of them: a list of their values. The first failure to be seen is raised at
         once."""
         self._check_own("all", futures)
-        return _All(self._run, futures, self._shields(futures))
+        return All(self._run, futures, self._shields(futures))
 
     def any(self, *futures: Future[T]) -> Awaitable[Future[T]]:
         """Waits for whichever is complete first, and returns that future; await it for its value."""
         self._check_own("any", futures)
         if not futures:
             raise UsageError("any: there are no futures, it would wait for ever")
-        return _Any(self._run, futures, self._shields(futures))
+        return Any_(self._run, futures, self._shields(futures))
 
     def with_timeout(self, future: Future[T], limit: Duration) -> Awaitable[T]:
         """The future's outcome, or TimedOut. The future itself is not cancelled."""
@@ -707,7 +530,7 @@ class Context:
             "with_timeout", abi.PAWL_TIMER, "", source, None, None, {"number": number}, ""
         )
         group = (future, timer)
-        first = await _Any(self._run, group, self._is_shielded or future._is_shielded)
+        first = await Any_(self._run, group, self._is_shielded or future._is_shielded)
         if first is timer:
             raise TimedOut(f"{future._subject()} took longer than {number} ms")
         self._command(

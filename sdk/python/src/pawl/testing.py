@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import datetime
 from ctypes import byref, c_int64
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple, Union
 
 from ._library import fail, short
 from ._worker import Worker
