@@ -85,6 +85,9 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
     context_.back = [&engine = engine_, back = std::move(back)]() mutable {
       back();
       --engine.active_;
+      if (engine.clock_ != nullptr) {
+        engine.queue_.wake();  // Time may go on.
+      }
     };
     context_.host.store(&host, std::memory_order_release);
     is_known_ = true;
@@ -217,6 +220,15 @@ Result<void> ApiEngine::start() {
 }
 
 void ApiEngine::stop() {
+  // First, so that an attempt that is stopped is not taken for one that has failed.
+  engine::Engine* made = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    made = engine_.get();
+  }
+  if (made != nullptr) {
+    made->begin_stop();
+  }
   std::unordered_map<std::uint64_t, Attempt> attempts;
   {
     const std::scoped_lock lock(mutex_);
@@ -260,7 +272,7 @@ void ApiEngine::revoke_contexts() {
 
 bool ApiEngine::has_nothing_out() {
   const std::scoped_lock lock(mutex_);
-  return attempts_.empty() && active_ == 0 && queue_.is_empty();
+  return attempts_.empty() && ending_ == 0 && active_ == 0 && queue_.is_empty();
 }
 
 Result<void> ApiEngine::poll(std::uint32_t kinds, std::size_t limit, std::int64_t timeout_ms,
@@ -350,8 +362,13 @@ Result<void> ApiEngine::end_attempt(std::uint64_t attempt, engine::ActivityOutco
     }
     done = std::move(found->second.done);
     attempts_.erase(found);
+    ++ending_;
   }
   done(std::move(outcome));
+  --ending_;
+  if (clock_ != nullptr) {
+    queue_.wake();  // Time may go on.
+  }
   return {};
 }
 

@@ -103,6 +103,7 @@ class ApiEngine {
   std::shared_ptr<store::Store> store_;
   EventQueue queue_;
   std::atomic<std::size_t> active_ = 0;  // Contexts that are out.
+  std::atomic<std::size_t> ending_ = 0;  // Attempts whose end is being told.
 
   std::mutex mutex_;
   std::vector<engine::Definition> definitions_;
