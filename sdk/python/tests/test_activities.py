@@ -291,6 +291,65 @@ class ThreadTest(FileTest):
             engine.start(flow, "run").wait(SOON).result().wait(SOON)
         self.assertLessEqual(most[0], 2)
 
+    def test_what_closing_stops_is_done_again(self) -> None:
+        gate, began = threading.Event(), threading.Semaphore(0)
+        self.addCleanup(gate.set)
+
+        def block(number: int) -> int:
+            began.release()
+            if not gate.wait(SOON):
+                raise AssertionError("nobody opened the gate")
+            return number
+
+        @pawl.activity
+        async def block_coroutine(number: int) -> int:
+            began.release()
+            while not gate.is_set():
+                await asyncio.sleep(0.001)
+            return number
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> list:
+            return await ctx.all(ctx.run("op", block, 1), ctx.run("async", block_coroutine, 2),
+                                 ctx.schedule(block_coroutine, 3))
+
+        options = {"workflows": [flow], "activities": [block_coroutine], "grace": 0}
+        with pawl.Engine(self.url, threads=3, **options) as engine:
+            for i in range(5):  # More than there are threads: some are not even begun.
+                engine.start(flow, f"r-{i}").wait(SOON)
+            for _ in range(3):
+                self.assertTrue(began.acquire(timeout=SOON))
+        gate.set()
+        with pawl.Engine(self.url, **options) as engine:
+            for i in range(5):
+                run = engine.get(f"r-{i}").wait(SOON)
+                self.assertEqual(run.result().wait(SOON), [1, 2, 3])
+
+    def test_what_fails_because_of_closing_has_not_failed(self) -> None:
+        began = threading.Event()
+
+        def give_up(stops: bool) -> str:
+            attempt = pawl.current_attempt()
+            began.set()
+            while stops and not attempt.should_stop():
+                threading.Event().wait(0.001)
+            if stops:
+                raise InterruptedError("asked to stop")
+            return "done"
+
+        is_first = [True]
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> str:
+            return await ctx.run("op", lambda: give_up(is_first[0]))
+
+        with pawl.Engine(self.url, workflows=[flow], grace=SOON) as engine:
+            engine.start(flow, "run").wait(SOON)
+            self.assertTrue(began.wait(SOON))
+        is_first[0] = False
+        with pawl.Engine(self.url, workflows=[flow]) as engine:
+            self.assertEqual(engine.get("run").wait(SOON).result().wait(SOON), "done")
+
     def test_closing_lets_attempts_end(self) -> None:
         began, told = threading.Event(), []
 

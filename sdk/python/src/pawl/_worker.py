@@ -359,6 +359,8 @@ class Worker:
                 self._fail(attempt, error)
 
     def _fail(self, attempt: Attempt, error: BaseException) -> None:
+        if self.is_closing:
+            return  # It was asked to stop, and begins again elsewhere.
         told = describe_failure(error)
         failure = abi.pawl_failure(size=sizeof(abi.pawl_failure))
         failure.type = to_bytes(_utf8(told.type))
