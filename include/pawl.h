@@ -331,6 +331,10 @@ PAWL_API pawl_status pawl_context_random(pawl_context context, pawl_branch branc
                                          uint64_t* random);
 PAWL_API pawl_status pawl_context_signal_count(pawl_context context, pawl_bytes name,
                                                size_t* count);
+/* Takes the oldest signal of this name that nobody waits for, without waiting: PAWL_VALUE, or
+ * PAWL_PENDING if there is none. Makes no command. */
+PAWL_API pawl_status pawl_context_take_signal(pawl_context context, pawl_branch branch,
+                                              pawl_bytes name, pawl_outcome* signal);
 
 /* The workflow function has ended. */
 PAWL_API pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes payload);

@@ -466,6 +466,27 @@ pawl_status pawl_context_signal_count(pawl_context context, pawl_bytes name, siz
   });
 }
 
+pawl_status pawl_context_take_signal(pawl_context context, pawl_branch branch, pawl_bytes name,
+                                     pawl_outcome* signal) {
+  return with_context(context, [&](Context& it) -> Result<void> {
+    PAWL_TRY(check_outs(signal));
+    PAWL_TRY_ASSIGN(const std::string_view wanted, read_text(name, "name"));
+    PAWL_TRY_ASSIGN(const std::optional<replay::RecordId> taken,
+                    it.machine().take_signal(branch, wanted));
+    *signal = {};
+    if (taken) {
+      const replay::Log& log = it.machine().log();
+      const replay::Record& record = log[*taken];
+      signal->outcome = PAWL_VALUE;
+      signal->has_payload = record.has_payload ? 1 : 0;
+      signal->payload = to_bytes(record.payload.view());
+      it.text = log.extra(record);
+      signal->extra = to_bytes(it.text);
+    }
+    return {};
+  });
+}
+
 // --- The end, and what came of it ----------------------------------------------------------------
 
 pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes payload) {
