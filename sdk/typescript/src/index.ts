@@ -1,0 +1,3 @@
+export { Context, breakWith, continueWith } from "./context";
+export * from "./errors";
+export { Recurred } from "./run";
