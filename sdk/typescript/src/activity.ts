@@ -8,6 +8,7 @@ import type { Retry } from "./options";
 /** What ctx.run() was given: called at each attempt. */
 export interface Operation {
   readonly name: string;
+  readonly args: readonly unknown[];
   readonly call: (activity: Activity) => unknown;
 }
 

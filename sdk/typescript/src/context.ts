@@ -106,7 +106,7 @@ export class Context {
         args === undefined
           ? (body as unknown as (activity: Activity) => unknown)
           : (activity: Activity): unknown => body(...args, activity);
-      run.call(() => run.host.execute(run, future, { name, call }, options.retry, timeout));
+      run.call(() => run.host.execute(run, future, { name, args: args ?? [], call }, options.retry, timeout));
     }
     return new Future<R>(run, future, C.OPERATION, name, this.isShielded);
   }

@@ -2,6 +2,7 @@
 import type { Activity, Operation } from "./activity";
 import { Context } from "./context";
 import { UsageError, type DeterminismViolation } from "./errors";
+import { installGuards } from "./guards";
 import { C, native } from "./native";
 import { MATCHING, pick, type Duration, type Matching } from "./options";
 import { encode, encodeFailure } from "./payload";
@@ -25,6 +26,8 @@ export interface ReplayOptions<I = unknown> {
   definitionNow?: string;
   /** False: operations that are not in the history are left open, and nothing is called. */
   execute?: boolean;
+  /** False: Date.now() and the like are not refused. */
+  guards?: boolean;
 }
 
 export interface Replayed<O = unknown> {
@@ -136,6 +139,9 @@ export async function replay<I, O>(
 ): Promise<Replayed<Awaited<O>>> {
   const text = typeof options.history === "string" ? options.history : JSON.stringify(options.history ?? []);
   const startedAt = options.startedAt ?? 0;
+  if (options.guards !== false) {
+    installGuards();
+  }
   const matching = pick(MATCHING, options.matching ?? workflowOptions(workflow).matching ?? "strict", "matching");
   const context = native.create(options.runId, matching, startedAt, text, options.definitionThen, options.definitionNow);
   try {

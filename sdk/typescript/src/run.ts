@@ -186,11 +186,19 @@ export class Run {
     } else if (error instanceof Cancelled) {
       this.end ??= {
         kind: C.END_CANCELLED,
-        payload: native.cancelled(this.context) ?? JSON.stringify(error.reason),
+        payload: this.cancelReason(error),
         value: error,
       };
     } else {
       this.end ??= { kind: C.END_FAILED, payload: encodeFailure(error), value: error };
+    }
+  }
+
+  private cancelReason(error: Cancelled): string {
+    try {
+      return native.cancelled(this.context) ?? JSON.stringify(error.reason);
+    } catch {
+      return JSON.stringify(error.reason); // The engine has taken the context back.
     }
   }
 
