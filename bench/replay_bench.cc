@@ -14,6 +14,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include "capi/context.h"
+#include "pawl.h"
 #include "replay/machine.h"
 
 namespace {
@@ -201,6 +203,78 @@ void tasks(benchmark::State& state) {
   report(state, count, bytes);
 }
 
+// --- The same through the C ABI, as an SDK in another language does it ---
+
+class AbiRun {
+ public:
+  explicit AbiRun(const StoredLog& stored) {
+    context_.own = start(stored, Matching::kStrict);
+    handle_ = capi::contexts().add(&context_);
+  }
+  ~AbiRun() { capi::contexts().remove(handle_, *capi::contexts().wait_for(handle_)); }
+  AbiRun(const AbiRun&) = delete;
+  AbiRun& operator=(const AbiRun&) = delete;
+
+  void step(std::int32_t kind) {
+    pawl_command command = {};
+    command.size = sizeof(command);
+    command.kind = kind;
+    command.name = {"charge", 6};
+    pawl_opened opened;
+    check(pawl_context_open(handle_, &command, &opened));
+    pawl_await await = 0;
+    pawl_await_state state;
+    check(pawl_context_begin_await(handle_, PAWL_AWAIT_ALL, &opened.future, 1, 0, &await, &state));
+    bool is_blocked = state.state == PAWL_AWAIT_BLOCKED;
+    while (is_blocked) {
+      pawl_delivery delivery;
+      check(pawl_context_next_delivery(handle_, &delivery));
+      check(delivery.is_there != 0 ? PAWL_OK : PAWL_INVALID_STATE);
+      is_blocked = delivery.woken_count == 0 || delivery.woken[0] != await;
+    }
+    check(pawl_context_end_await(handle_, await));
+  }
+  std::size_t memory_bytes() const { return context_.own->memory_bytes(); }
+
+ private:
+  static void check(pawl_status status) {
+    if (status != PAWL_OK) {
+      std::abort();
+    }
+  }
+
+  capi::Context context_;
+  pawl_context handle_;
+};
+
+void operations_by_abi(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored = operations_log(count);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    AbiRun run(stored);
+    for (std::size_t i = 0; i < count; ++i) {
+      run.step(PAWL_OPERATION);
+    }
+    bytes = run.memory_bytes();
+  }
+  report(state, count, bytes);
+}
+
+void tasks_by_abi(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const StoredLog stored = tasks_log(count, "", Arrivals::kAtOnce);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    AbiRun run(stored);
+    for (std::size_t i = 0; i < count / 2; ++i) {
+      run.step(PAWL_TASK);
+    }
+    bytes = run.memory_bytes();
+  }
+  report(state, count, bytes);
+}
+
 // --- A branch with very many siblings, all open at once ---
 
 void siblings(benchmark::State& state, Arrivals arrivals) {
@@ -335,7 +409,9 @@ void sizes(benchmark::internal::Benchmark* benchmark) {
 BENCHMARK_CAPTURE(operations, strict, Matching::kStrict)->Apply(sizes);
 BENCHMARK_CAPTURE(operations, per_kind, Matching::kPerKind)->Apply(sizes);
 BENCHMARK_CAPTURE(operations, by_name, Matching::kByName)->Apply(sizes);
+BENCHMARK(operations_by_abi)->Apply(sizes);
 BENCHMARK(tasks)->Apply(sizes);
+BENCHMARK(tasks_by_abi)->Apply(sizes);
 BENCHMARK_CAPTURE(siblings, in_order, Arrivals::kInOrder)->Apply(sizes);
 BENCHMARK_CAPTURE(siblings, shuffled, Arrivals::kShuffled)->Apply(sizes);
 BENCHMARK(deep)->Apply(sizes);

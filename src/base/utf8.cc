@@ -1,5 +1,8 @@
 #include "base/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace pawl {
 
 std::size_t utf8_length(std::string_view text) {
@@ -23,8 +26,29 @@ std::size_t utf8_length(std::string_view text) {
   return is_wrong ? 0 : length;
 }
 
+namespace {
+
+// Without the ASCII that it begins with.
+std::string_view skip_ascii(std::string_view text) {
+  constexpr std::uint64_t kHighBits = 0x8080808080808080U;
+  while (text.size() >= sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), sizeof(word));
+    if ((word & kHighBits) != 0) {
+      break;
+    }
+    text.remove_prefix(sizeof(word));
+  }
+  while (!text.empty() && static_cast<unsigned char>(text[0]) < 0x80) {
+    text.remove_prefix(1);
+  }
+  return text;
+}
+
+}  // namespace
+
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+  for (text = skip_ascii(text); !text.empty(); text = skip_ascii(text)) {
     const std::size_t length = utf8_length(text);
     if (length == 0) {
       return false;

@@ -47,25 +47,50 @@ Error wrong_size(const char* what, std::size_t given, std::size_t known);
 Error wrong_number(const char* what, std::int64_t given);
 
 // The caller's struct as this library knows it: what is missing is 0, what is unknown here has to
-// be.
+// be. Borrowed if it is as long as here.
+template <class Struct>
+class Given {
+ public:
+  Result<void> read(const Struct* given, const char* what) {
+    if (given != nullptr && given->size == sizeof(Struct)) [[likely]] {
+      read_ = given;
+      return {};
+    }
+    return copy(given, what);
+  }
+  const Struct* operator->() const { return read_; }
+  const Struct& operator*() const { return *read_; }
+
+ private:
+  Result<void> copy(const Struct* given, const char* what) {
+    constexpr std::size_t kBytesMax = 4096;
+    if (given == nullptr) {
+      return null_argument(what);
+    }
+    const std::size_t size = given->size;
+    if (size < sizeof(std::size_t) || size > kBytesMax) {
+      return wrong_size(what, size, sizeof(Struct));
+    }
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+    if (size > sizeof(Struct) &&
+        std::any_of(bytes + sizeof(Struct), bytes + size, [](auto byte) { return byte != 0; })) {
+      return wrong_size(what, size, sizeof(Struct));
+    }
+    std::memset(&copy_, 0, sizeof(copy_));
+    std::memcpy(&copy_, given, std::min(size, sizeof(Struct)));
+    read_ = &copy_;
+    return {};
+  }
+
+  const Struct* read_ = nullptr;
+  Struct copy_;
+};
+
 template <class Struct>
 Result<Struct> read_struct(const Struct* given, const char* what) {
-  constexpr std::size_t kBytesMax = 4096;
-  if (given == nullptr) {
-    return null_argument(what);
-  }
-  const std::size_t size = given->size;
-  if (size < sizeof(std::size_t) || size > kBytesMax) {
-    return wrong_size(what, size, sizeof(Struct));
-  }
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
-  if (size > sizeof(Struct) &&
-      std::any_of(bytes + sizeof(Struct), bytes + size, [](auto byte) { return byte != 0; })) {
-    return wrong_size(what, size, sizeof(Struct));
-  }
-  Struct read{};
-  std::memcpy(&read, given, std::min(size, sizeof(Struct)));
-  return read;
+  Given<Struct> read;
+  PAWL_TRY(read.read(given, what));
+  return *read;
 }
 
 }  // namespace pawl::capi

@@ -7,6 +7,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "capi/basics.h"
 #include "capi/call.h"
@@ -30,8 +31,11 @@ namespace json = boost::json;
 template <class Body>
 pawl_status with_context(pawl_context handle, const Body& body) noexcept {
   return call([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(const ContextHandles::Use use, contexts().use(handle, "context"));
-    if (!use->is_usable()) {
+    const ContextHandles::Use use = contexts().try_use(handle);
+    if (!use) [[unlikely]] {
+      return contexts().why_not(handle, "context");
+    }
+    if (!use->is_usable()) [[unlikely]] {
       return make_error(ErrorCode::kInvalidState,
                         "this context is with its engine: it can be used from its activation "
                         "until pawl_context_yield()");
@@ -77,33 +81,62 @@ Result<void> check_size(const Context& context, std::string_view payload, const 
   return {};
 }
 
-Result<replay::CommandRequest> read_command(const Context& context, const pawl_command* given) {
-  PAWL_TRY_ASSIGN(const pawl_command read, read_struct(given, "command"));
-  replay::CommandRequest request;
-  if (read.kind < PAWL_TASK || read.kind > PAWL_CANCEL_TIMER) {
-    return wrong_number("command.kind", read.kind);
+// As read_text() finds it, without a word about what is wrong.
+bool is_text(pawl_bytes given) {
+  return given.size == 0 || (given.data != nullptr && is_utf8({given.data, given.size}));
+}
+std::string_view view(pawl_bytes given) { return {given.data, given.size}; }
+
+// What is wrong with one of the texts of a command.
+Error bad_text(const pawl_command& command) {
+  const std::pair<pawl_bytes, const char*> texts[] = {{command.name, "command.name"},
+                                                      {command.child_kind, "command.child_kind"},
+                                                      {command.step_key, "command.step_key"},
+                                                      {command.source, "command.source"},
+                                                      {command.extra, "command.extra"}};
+  for (const auto& [text, what] : texts) {
+    if (const Result<std::string_view> read = read_text(text, what); !read) {
+      return read.error();
+    }
   }
-  request.kind = static_cast<replay::CommandKind>(read.kind);
-  request.branch = read.branch;
-  PAWL_TRY_ASSIGN(request.name, read_text(read.name, "command.name"));
-  PAWL_TRY_ASSIGN(request.child_kind, read_text(read.child_kind, "command.child_kind"));
-  request.target = read.target;
-  PAWL_TRY_ASSIGN(request.step_key, read_text(read.step_key, "command.step_key"));
-  request.version = read.version;
-  PAWL_TRY_ASSIGN(request.source, read_text(read.source, "command.source"));
-  request.has_payload = read.has_payload != 0;
-  PAWL_TRY_ASSIGN(request.payload, read_bytes(read.payload, "command.payload"));
-  PAWL_TRY(check_size(context, request.payload, "command.payload"));
-  request.clear = read.clear != 0;
-  if (read.number < 0) {
-    return wrong_number("command.number", read.number);
+  return make_error(ErrorCode::kInternal, "a command is wrong, and nothing in it");
+}
+
+Result<void> read_command(const Context& context, const pawl_command* given,
+                          replay::CommandRequest& request) {
+  Given<pawl_command> read;
+  PAWL_TRY(read.read(given, "command"));
+  const pawl_command& command = *read;
+  if (command.kind < PAWL_TASK || command.kind > PAWL_CANCEL_TIMER) {
+    return wrong_number("command.kind", command.kind);
   }
-  request.number = read.number;
-  if (read.checkpoint_every != 0) {
-    request.checkpoint_every = read.checkpoint_every;
+  if (!is_text(command.name) || !is_text(command.child_kind) || !is_text(command.step_key) ||
+      !is_text(command.source) || !is_text(command.extra)) {
+    return bad_text(command);
   }
-  PAWL_TRY_ASSIGN(request.extra, read_text(read.extra, "command.extra"));
-  return request;
+  request.kind = static_cast<replay::CommandKind>(command.kind);
+  request.branch = command.branch;
+  request.name = view(command.name);
+  request.child_kind = view(command.child_kind);
+  request.target = command.target;
+  request.step_key = view(command.step_key);
+  request.version = command.version;
+  request.source = view(command.source);
+  request.extra = view(command.extra);
+  if (command.has_payload != 0) {
+    request.has_payload = true;
+    PAWL_TRY_ASSIGN(request.payload, read_bytes(command.payload, "command.payload"));
+    PAWL_TRY(check_size(context, request.payload, "command.payload"));
+  }
+  request.clear = command.clear != 0;
+  if (command.number < 0) {
+    return wrong_number("command.number", command.number);
+  }
+  request.number = command.number;
+  if (command.checkpoint_every != 0) {
+    request.checkpoint_every = command.checkpoint_every;
+  }
+  return {};
 }
 
 void put(const replay::AwaitStatus& status, pawl_await_state* state) {
@@ -208,7 +241,8 @@ pawl_status pawl_context_open(pawl_context context, const pawl_command* command,
                               pawl_opened* opened) {
   return with_context(context, [&](Context& it) -> Result<void> {
     PAWL_TRY(check_outs(opened));
-    PAWL_TRY_ASSIGN(const replay::CommandRequest request, read_command(it, command));
+    replay::CommandRequest request;
+    PAWL_TRY(read_command(it, command, request));
     PAWL_TRY_ASSIGN(const replay::Opened done, it.machine().open(request));
     opened->future = done.future;
     opened->branch = done.branch;
@@ -231,7 +265,8 @@ pawl_status pawl_context_complete(pawl_context context, pawl_future operation, i
 
 pawl_status pawl_context_removed(pawl_context context, const pawl_command* step) {
   return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const replay::CommandRequest request, read_command(it, step));
+    replay::CommandRequest request;
+    PAWL_TRY(read_command(it, step, request));
     return it.machine().removed(request);
   });
 }

@@ -91,6 +91,8 @@ class ExclusiveHandles {
         place_->is_busy.store(false, std::memory_order_release);
       }
     }
+    // False: try_use() found nothing to use.
+    explicit operator bool() const { return place_ != nullptr; }
     Object* operator->() const { return place_->object; }
     Object& operator*() const { return *place_->object; }
 
@@ -114,19 +116,25 @@ class ExclusiveHandles {
     return reinterpret_cast<Handle>((static_cast<std::uint64_t>(kKind) << 56U) |
                                     (static_cast<std::uint64_t>(use) << kIndexBits) | index);
   }
-  // kHandleBusy: somebody else uses it.
-  Result<Use> use(Handle handle, const char* what) {
+  // Nothing: it is no handle, or somebody else uses it; why_not() tells.
+  Use try_use(Handle handle) {
     Place* const place = check(handle);
-    if (place == nullptr) {
-      return bad_handle(what);
-    }
-    if (place->is_busy.exchange(true, std::memory_order_acquire)) {
-      return make_error(ErrorCode::kHandleBusy,
-                        std::string("another thread is inside of this ") + what);
+    if (place == nullptr || place->is_busy.exchange(true, std::memory_order_acquire)) {
+      return Use(nullptr);
     }
     Use use(place);
-    if (check(handle) == nullptr) {
-      return bad_handle(what);
+    return check(handle) == nullptr ? Use(nullptr) : std::move(use);
+  }
+  Error why_not(Handle handle, const char* what) {
+    return check(handle) == nullptr
+               ? bad_handle(what)
+               : make_error(ErrorCode::kHandleBusy,
+                            std::string("another thread is inside of this ") + what);
+  }
+  Result<Use> use(Handle handle, const char* what) {
+    Use use = try_use(handle);
+    if (!use) {
+      return why_not(handle, what);
     }
     return use;
   }
