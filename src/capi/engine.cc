@@ -87,7 +87,7 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
       context_.host = &host;
       context_.back = [&engine = engine_, back = std::move(back)]() mutable {
         back();
-        --engine.active_;
+        engine.one_less_out();
       };
     }
     is_known_ = true;
@@ -257,6 +257,13 @@ void ApiEngine::revoke_contexts() {
 
 // --- Working -------------------------------------------------------------------------------------
 
+void ApiEngine::one_less_out() {
+  --active_;
+  if (clock_ != nullptr) {
+    queue_.wake();  // Whoever polls may have looked before.
+  }
+}
+
 bool ApiEngine::has_nothing_out() {
   const std::scoped_lock lock(mutex_);
   return attempts_.empty() && active_ == 0 && queue_.is_empty();
@@ -349,8 +356,10 @@ Result<void> ApiEngine::end_attempt(std::uint64_t attempt, engine::ActivityOutco
     }
     done = std::move(found->second.done);
     attempts_.erase(found);
+    ++active_;  // Till what follows from it is under way: time must not jump before.
   }
   done(std::move(outcome));
+  one_less_out();
   return {};
 }
 
