@@ -45,7 +45,7 @@ describe("operations", () => {
     async (run) => {
       assert.deepEqual(await run.result(), [5, "x", null, ["attempt", 1, "it"]]);
       const [first] = await run.history();
-      assert.deepEqual(first.input, [2, 3]);
+      assert.match(first.inputDigest, /^[0-9a-f]{16}$/);
       assert.match(first.source, /tests\/workflow\.test\.js:\d+/);
     },
   );
@@ -175,19 +175,6 @@ describe("tasks", () => {
     async (run) => assert.deepEqual(await run.result(), [TaskCancelled.name, TimerCancelled.name]),
     { activities },
   );
-
-  bothWays(
-    "are told by their signal that their time is over",
-    async (ctx) => {
-      try {
-        await ctx.schedule("forever", undefined, { timeout: "1m" });
-      } catch (error) {
-        return error.constructor.name;
-      }
-    },
-    async (run) => assert.equal(await run.result(), ActivityFailed.name),
-    { activities },
-  );
 });
 
 describe("time", () => {
@@ -265,9 +252,9 @@ describe("from outside", () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
       await run.resolve("a", 1);
+      await assert.rejects(run.resolve("a", 2), pawl.AlreadyExists);
       await env.resolve(tokens[1], "two");
       await env.reject(tokens[2], new RangeError("no"));
-      await assert.rejects(run.resolve("a", 2), pawl.AlreadyExists);
       assert.deepEqual(await result, [
         1,
         "two",
