@@ -5,11 +5,11 @@ import { decode, encode } from "./payload";
 import { native, type Handle } from "./native";
 import type { Retry } from "./options";
 
-/** What ctx.run() was given: called at each attempt. */
+/** What ctx.run() was given: called at each attempt, with `args` and the attempt. */
 export interface Operation {
   readonly name: string;
   readonly args: readonly unknown[];
-  readonly call: (activity: Activity) => unknown;
+  readonly body: (...args: unknown[]) => unknown;
 }
 
 export interface ActivityOptions {

@@ -102,11 +102,8 @@ export class Context {
         : encode(args.length === 1 ? args[0] : args, `argument of run '${name}'`);
     const future = this.open("run", C.OPERATION, name, payload, options.stepKey, sourceOf(this.run));
     if (registers[2] !== 0) {
-      const call =
-        args === undefined
-          ? (body as unknown as (activity: Activity) => unknown)
-          : (activity: Activity): unknown => body(...args, activity);
-      run.call(() => run.host.execute(run, future, { name, args: args ?? [], call }, options.retry, timeout));
+      const operation = { name, args: args ?? [], body: body as unknown as (...given: unknown[]) => unknown };
+      run.call(() => run.host.execute(run, future, operation, options.retry, timeout));
     }
     return new Future<R>(run, future, C.OPERATION, name, this.isShielded);
   }

@@ -247,8 +247,8 @@ export class Engine extends Client implements Host {
     if (operation === undefined) {
       throw new Cancelled("its run has been given back");
     }
-    const fake = this.fakes.get(operation.name) as ((...args: unknown[]) => unknown) | undefined;
-    return fake === undefined ? operation.call(attempt) : fake(...operation.args, attempt);
+    const body = (this.fakes.get(operation.name) as Operation["body"] | undefined) ?? operation.body;
+    return body(...operation.args, attempt);
   }
 
   private callActivity(name: string, payload: string, attempt: Activity): unknown {

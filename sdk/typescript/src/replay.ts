@@ -2,6 +2,7 @@
 import type { Activity, Operation } from "./activity";
 import { Context } from "./context";
 import { UsageError, type DeterminismViolation } from "./errors";
+import { executing, setExecuting } from "./executing";
 import { installGuards } from "./guards";
 import { C, native } from "./native";
 import { MATCHING, pick, type Duration, type Matching } from "./options";
@@ -84,20 +85,31 @@ class ReplayHost implements Host {
       this.tick(run);
       run.call(() => native.complete(run.context, future, outcome, payload));
     };
+    const attempt = new NoAttempt(run.info.id, operation.name, native.commandId(run.context, future));
+    const call = (): unknown => operation.body(...operation.args, attempt);
     const where = `result of '${operation.name}'`;
     let result: unknown;
-    try {
-      result = operation.call(new NoAttempt(run.info.id, operation.name, native.commandId(run.context, future)));
-      if (!(result instanceof Promise)) {
-        result = encode(result, where);
+    if (operation.body.constructor.name === "AsyncFunction") {
+      // It takes its time, so it may as well begin when no workflow code runs.
+      result = new Promise((resolve) => setImmediateOutside(() => resolve(call())));
+    } else {
+      const self = executing();
+      let payload = "";
+      let failure: string | undefined;
+      setExecuting(undefined); // It is no workflow code.
+      try {
+        result = call();
+        payload = result instanceof Promise ? "" : encode(result, where);
+      } catch (error) {
+        failure = encodeFailure(error);
+      } finally {
+        setExecuting(self);
       }
-    } catch (error) {
-      return complete(C.FAILED, encodeFailure(error));
+      if (!(result instanceof Promise)) {
+        return failure === undefined ? complete(C.VALUE, payload) : complete(C.FAILED, failure);
+      }
     }
-    if (!(result instanceof Promise)) {
-      return complete(C.VALUE, result as string);
-    }
-    const running: Promise<void> = result
+    const running: Promise<void> = (result as Promise<unknown>)
       .then((value) => encode(value, where))
       .then(
         (payload) => complete(C.VALUE, payload),
@@ -113,6 +125,9 @@ class ReplayHost implements Host {
     }
   }
 }
+
+// The guard is for workflow code, which asked for this but does not do it.
+const setImmediateOutside = setImmediate;
 
 class NoAttempt implements Activity {
   readonly attempt = 1;
@@ -158,7 +173,7 @@ export async function replay<I, O>(
     run.begin(() => workflow(new Context(run, 0, 0, false), input as I));
     while (true) {
       // From the event loop: nobody else's microtasks are there then.
-      await new Promise<void>((resolve) => setImmediate(() => run.turn(resolve)));
+      await new Promise<void>((resolve) => setImmediateOutside(() => run.turn(resolve)));
       if (host.running.size === 0 || run.isOver || run.disagreement !== undefined) {
         break;
       }
