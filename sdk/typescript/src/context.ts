@@ -87,10 +87,21 @@ export class Context {
    * Calls `body(...args, activity)` in this process, once all that came before is durable, and records
    * what it returns or throws. Maybe more than once. The arguments are recorded, too.
    */
-  run<R, Args extends unknown[] = []>(
+  run<R>(name: string, body: (activity: Activity) => R | Promise<R>, options?: RunOptions & { args?: undefined }): Future<R>;
+  run<Args extends unknown[], R>(
+    name: string,
+    body: (...args: Args) => R | Promise<R>,
+    options: RunOptions & { args: Args },
+  ): Future<R>;
+  run<Args extends unknown[], R>(
     name: string,
     body: (...args: [...Args, Activity]) => R | Promise<R>,
-    options: RunOptions<Args> = NO_OPTIONS,
+    options: RunOptions & { args: Args },
+  ): Future<R>;
+  run<R>(
+    name: string,
+    body: (...args: never[]) => R | Promise<R>,
+    options: RunOptions & { args?: unknown[] | undefined } = NO_OPTIONS,
   ): Future<R> {
     const run = this.owner;
     run.check("run");

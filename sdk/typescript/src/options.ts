@@ -57,9 +57,7 @@ interface Keyed {
   /** A name to match this step by, instead of its place in the code. */
   stepKey?: string;
 }
-export interface RunOptions<Args extends unknown[] = unknown[]> extends Keyed {
-  /** For the function, and recorded. */
-  args?: Args;
+export interface RunOptions extends Keyed {
   retry?: Retry;
   /** Of one attempt. */
   timeout?: Duration;
