@@ -63,10 +63,20 @@ const STEP_KINDS = {
 type Body<R> = (ctx: Context) => R | Promise<R>;
 type Values<Futures extends readonly unknown[]> = { -readonly [I in keyof Futures]: Awaited<Futures[I]> };
 type Results<Bodies extends readonly Body<unknown>[]> = { -readonly [I in keyof Bodies]: Awaited<ReturnType<Bodies[I]>> };
+type LoopBody<State, Value> = (
+  ctx: Context,
+  state: State,
+) => Promise<LoopStep<State, Value> | LoopStep<State, never> | LoopStep<never, Value>>;
 /** The winner of any(). */
 export interface Winner<T> {
   readonly index: number;
   readonly value: T;
+}
+
+// What fails before anybody awaits it must not end the process: it is thrown when it is awaited.
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 const NO_OPTIONS = {};
@@ -107,6 +117,7 @@ export class Context {
     run.check("run");
     const args = options.args;
     const timeout = milliseconds(options.timeout, `run '${name}'`);
+    const retry = nativeRetry(options.retry, `run '${name}'`);
     const payload =
       args === undefined || args.length === 0
         ? undefined
@@ -114,7 +125,7 @@ export class Context {
     const future = this.open("run", C.OPERATION, name, payload, options.stepKey, sourceOf(this.run));
     if (registers[2] !== 0) {
       const operation = { name, args: args ?? [], body: body as unknown as (...given: unknown[]) => unknown };
-      run.call(() => run.host.execute(run, future, operation, options.retry, timeout));
+      run.call(() => run.host.execute(run, future, operation, retry, timeout));
     }
     return new Future<R>(run, future, C.OPERATION, name, this.isShielded);
   }
@@ -168,9 +179,12 @@ export class Context {
    * The future's outcome, or TimedOut. Starts a timer, and cancels it when the future comes first. The
    * future itself is not cancelled.
    */
-  async withTimeout<T>(future: Future<T>, limit: Duration): Promise<T> {
+  withTimeout<T>(future: Future<T>, limit: Duration): Promise<T> {
     const duration = milliseconds(limit, "withTimeout");
     const timer = this.timer("withTimeout", duration, NO_OPTIONS, sourceOf(this.withTimeout));
+    return handled(this.waitWithTimeout(future, timer, duration));
+  }
+  private async waitWithTimeout<T>(future: Future<T>, timer: Future<void>, duration: number): Promise<T> {
     const first = await this.first([future, timer]);
     if (first === 1) {
       throw new TimedOut(`${future.subject} took longer than ${duration} ms`);
@@ -297,15 +311,17 @@ export class Context {
       this.checkOwn("all", future);
     }
     const ids = futures.map((future) => future.id);
-    return this.owner.wait("all", C.AWAIT_ALL, ids, this.isShielded, (failed) => {
+    const read = (failed: number): Values<Futures> => {
       futures.find((future) => failed !== 0 && future.id === failed)?.value();
       return futures.map((future) => future.value()) as Values<Futures>;
-    });
+    };
+    return handled(this.owner.wait("all", C.AWAIT_ALL, ids, this.isShielded, read));
   }
   /** Waits for the first one to be delivered. If that failed, it is thrown. */
-  async any<T>(futures: readonly Future<T>[]): Promise<Winner<T>> {
-    const index = await this.first(futures);
-    return { index, value: (futures[index] as Future<T>).value() };
+  any<T>(futures: readonly Future<T>[]): Promise<Winner<T>> {
+    return handled(
+      this.first(futures).then((index) => ({ index, value: (futures[index] as Future<T>).value() })),
+    );
   }
   /** The same, but says only which one it is, whether it failed or not. */
   first(futures: readonly Future<unknown>[]): Promise<number> {
@@ -316,7 +332,7 @@ export class Context {
       this.checkOwn("any", future);
     }
     const ids = futures.map((future) => future.id);
-    return this.owner.wait("any", C.AWAIT_ANY, ids, this.isShielded, (winner) => ids.indexOf(winner));
+    return handled(this.owner.wait("any", C.AWAIT_ANY, ids, this.isShielded, (winner) => ids.indexOf(winner)));
   }
 
   // --- Structure ---
@@ -324,14 +340,17 @@ export class Context {
   /** Runs `body(ctx)` with locations of its own. */
   branch<R>(body: Body<R>, options: StepOptions = NO_OPTIONS): Promise<R> {
     const inner = this.openBranch("branch", options.stepKey, sourceOf(this.branch));
-    return inner.runBody(body);
+    return handled(inner.runBody(body));
   }
   /**
    * Runs several of them concurrently, till all have ended, and gives their results. The first error,
    * in the order of the list, is thrown then.
    */
-  async join<const Bodies extends readonly Body<unknown>[]>(bodies: Bodies): Promise<Results<Bodies>> {
+  join<const Bodies extends readonly Body<unknown>[]>(bodies: Bodies): Promise<Results<Bodies>> {
     const source = sourceOf(this.join);
+    return handled(this.runArms(bodies, source));
+  }
+  private async runArms<const Bodies extends readonly Body<unknown>[]>(bodies: Bodies, source: string): Promise<Results<Bodies>> {
     const branches = bodies.map(() => this.openBranch("join", undefined, source));
     const arms = this.owner.startNext(
       bodies.map((body, i) => () => (branches[i] as Context).runBody(body as Body<unknown>)),
@@ -351,23 +370,26 @@ export class Context {
    */
   loop<State, Value>(
     state: State,
-    body: (ctx: Context, state: State) => Promise<LoopStep<State, Value> | LoopStep<State, never> | LoopStep<never, Value>>,
+    body: LoopBody<State, Value>,
     options: LoopOptions<State> & { while: (state: State) => boolean },
   ): Promise<State | Value>;
   loop<State, Value>(
     state: State,
-    body: (ctx: Context, state: State) => Promise<LoopStep<State, Value> | LoopStep<State, never> | LoopStep<never, Value>>,
+    body: LoopBody<State, Value>,
     options?: LoopOptions<State>,
   ): Promise<Value>;
-  async loop<State, Value>(
+  loop<State, Value>(state: State, body: LoopBody<State, Value>, options: LoopOptions<State> = NO_OPTIONS): Promise<State | Value> {
+    return handled(this.runLoop(state, body, options, sourceOf(this.loop)));
+  }
+  private async runLoop<State, Value>(
     state: State,
-    body: (ctx: Context, state: State) => Promise<LoopStep<State, Value> | LoopStep<State, never> | LoopStep<never, Value>>,
-    options: LoopOptions<State> = NO_OPTIONS,
+    body: LoopBody<State, Value>,
+    options: LoopOptions<State>,
+    source: string,
   ): Promise<State | Value> {
     const run = this.owner;
     const holds = options.while ?? (() => true);
     const every = options.checkpointEvery ?? 0;
-    const source = sourceOf(this.loop);
     const first = encode(state, "state of a loop");
     const started = this.open("loop", C.LOOP, undefined, first, options.stepKey, source, 0, undefined, undefined, 0, false, every);
     const loop = registers[1] as number;

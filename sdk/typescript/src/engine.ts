@@ -5,8 +5,8 @@ import { Client } from "./client";
 import { Context } from "./context";
 import { ActivityError, Cancelled, PayloadError, UsageError } from "./errors";
 import { installGuards } from "./guards";
-import { C, native, type Handle } from "./native";
-import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, type Duration, type Retry } from "./options";
+import { C, native, type Handle, type NativeRetry } from "./native";
+import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, type Duration } from "./options";
 import { decode, encode, failureOf } from "./payload";
 import { Run, type Host } from "./run";
 import { setName, workflowOptions, type WorkflowFunction } from "./workflow";
@@ -320,9 +320,9 @@ export class Engine extends Client implements Host {
   // --- Host ---
 
   /** For the library. */
-  execute(run: Run, future: number, operation: Operation, retry: Retry | undefined, timeout: number): void {
+  execute(run: Run, future: number, operation: Operation, retry: NativeRetry, timeout: number): void {
     run.operations.set(future, operation);
-    native.execute(run.context, future, nativeRetry(retry, `run '${operation.name}'`), timeout);
+    native.execute(run.context, future, retry, timeout);
   }
   /** For the library. */
   send(run: Run, future: number, to: string, signal: string, payload: string, extra: string, dedupe: string): void {

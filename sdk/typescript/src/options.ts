@@ -42,9 +42,13 @@ export function nativeRetry(retry: Retry | undefined, where: string): NativeRetr
   if (retry === undefined) {
     return undefined;
   }
+  const { attempts = 1 } = retry;
+  if (!Number.isInteger(attempts) || attempts < 0 || attempts > 0xffffffff) {
+    throw new UsageError(`${where}: attempts are a whole number, 0 for no limit`);
+  }
   const initial = milliseconds(retry.initial ?? 1000, where);
   return [
-    retry.attempts ?? 1,
+    attempts,
     initial,
     retry.maximum === undefined ? Math.max(initial, 60_000) : milliseconds(retry.maximum, where),
     retry.factor ?? 2,

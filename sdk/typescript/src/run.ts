@@ -2,9 +2,8 @@
 // says; it has no idea whether it replays.
 import { Cancelled, DeterminismViolation, PawlError, UsageError } from "./errors";
 import { afterMicrotasks, executing, setExecuting } from "./executing";
-import { C, native, registers, type Handle } from "./native";
+import { C, native, registers, type Handle, type NativeRetry } from "./native";
 import type { Operation } from "./activity";
-import type { Retry } from "./options";
 import { decodeFailure, encode, encodeFailure } from "./payload";
 
 export interface Info {
@@ -18,7 +17,7 @@ export interface Info {
 
 /** What differs between a run of an engine and one that is replayed for a test. */
 export interface Host {
-  execute(run: Run, future: number, operation: Operation, retry: Retry | undefined, timeout: number): void;
+  execute(run: Run, future: number, operation: Operation, retry: NativeRetry, timeout: number): void;
   send(run: Run, future: number, to: string, signal: string, payload: string, extra: string, dedupe: string): void;
   /** Something may be recorded now. */
   tick?(run: Run): void;

@@ -373,6 +373,52 @@ describe("several at once", () => {
   );
 });
 
+describe("what nobody awaits yet", () => {
+  bothWays(
+    "may fail without harm to the process, and throws when it is awaited",
+    async (ctx) => {
+      const fails = async () => { throw new Error("early"); };
+      const parts = [ctx.branch(fails), ctx.join([fails]), ctx.loop(0, fails), ctx.all([ctx.run("f", fails)])];
+      await ctx.sleep("1h");
+      return (await Promise.allSettled(parts)).map(({ reason }) => reason.message);
+    },
+    async (run) => assert.deepEqual(await run.result(), ["early", "early", "early", "early"]),
+  );
+
+  bothWays(
+    "and bad options change nothing",
+    async (ctx) => {
+      const errors = [];
+      for (const call of [
+        () => ctx.run("", () => 1),
+        () => ctx.run("a", () => 1, { retry: { attempts: 1.5 } }),
+        () => ctx.run("a", () => 1, { timeout: "soon" }),
+        () => ctx.sleep(-1),
+        () => ctx.schedule(() => {}),
+        () => ctx.child("", "x"),
+        () => ctx.signal(""),
+        () => ctx.any([]),
+        () => ctx.all([5]),
+        () => ctx.v(0),
+        () => ctx.set("k", () => {}),
+        () => ctx.removed("nothing"),
+      ]) {
+        try {
+          call();
+          errors.push(String(call));
+        } catch (error) {
+          assert.ok(error instanceof pawl.PawlError, String(error));
+        }
+      }
+      return errors;
+    },
+    async (run) => {
+      assert.deepEqual(await run.result(), []);
+      assert.deepEqual((await run.history()).map(({ event }) => event), ["WorkflowCompleted"]);
+    },
+  );
+});
+
 describe("loops", () => {
   bothWays(
     "go on until broken, and forget what is behind them",
