@@ -57,10 +57,14 @@ async function w2(counts) {
   for (const count of counts) {
     await inStore(async (engine) => {
       const since = performance.now();
+      const cpu = process.cpuUsage();
       const run = await engine.start(steps, { input: count });
       await run.result();
       const micros = ((performance.now() - since) * 1000) / count;
-      console.log(`w2: ${count} steps: ${micros.toFixed(1)} µs per step`);
+      const { user, system } = process.cpuUsage(cpu);
+      console.log(
+        `w2: ${count} steps: ${micros.toFixed(1)} µs per step, ${((user + system) / count).toFixed(1)} µs of processor`,
+      );
     });
   }
 }
