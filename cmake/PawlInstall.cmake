@@ -1,5 +1,5 @@
 # The library as one file, and what `cmake --install` puts where others find it: headers, the CMake package `pawl` with
-# the target pawl::pawl, and pawl.pc (component pawl); the `pawl` command with its manual and completions
+# the targets pawl::pawl and pawl::c (the C ABI), pawl.pc and pawl-c.pc (component pawl); the `pawl` command with its manual and completions
 # (component pawl_command).
 
 include(CMakePackageConfigHelpers)
@@ -37,13 +37,16 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake C
 file(RELATIVE_PATH PAWL_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/pawl.pc.in ${PROJECT_BINARY_DIR}/pawl.pc @ONLY)
 
-install(TARGETS pawl_lib EXPORT pawlTargets COMPONENT pawl)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/pawl-c.pc.in ${PROJECT_BINARY_DIR}/pawl-c.pc @ONLY)
+
+install(TARGETS pawl_lib pawl_shared EXPORT pawlTargets COMPONENT pawl)
 install(EXPORT pawlTargets NAMESPACE pawl:: DESTINATION ${package_dir} COMPONENT pawl)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pawl)
+install(FILES ${PROJECT_SOURCE_DIR}/include/pawl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/PawlFingerprint.cmake ${PROJECT_SOURCE_DIR}/cmake/CheckCoroutines.cmake
   DESTINATION ${package_dir} COMPONENT pawl)
-install(FILES ${PROJECT_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT pawl)
+install(FILES ${PROJECT_BINARY_DIR}/pawl.pc ${PROJECT_BINARY_DIR}/pawl-c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT pawl)
 if(TARGET pawl)
   # The manual and the completions, made by the command itself.
   set(texts ${PROJECT_BINARY_DIR}/share)

@@ -39,7 +39,7 @@ class Caller {
   Caller& operator=(const Caller&) = delete;
 
   void call_one() {
-    switch (data_.ConsumeIntegralInRange(0, 55)) {
+    switch (data_.ConsumeIntegralInRange(0, 56)) {
       case 0:
         return create_context();
       case 1:
@@ -265,6 +265,14 @@ class Caller {
       }
       case 54:
         return ask();
+      case 55: {
+        pawl_outcome signal;
+        if (done(pawl_context_take_signal(context(), small(), bytes(), &signal))) {
+          look_at(signal.payload);
+          look_at(signal.extra);
+        }
+        return;
+      }
       default:
         return done_void(pawl_engine_free(engine()));
     }
@@ -483,8 +491,7 @@ class Caller {
     }
     lists_.push_back(events.list);
     for (std::size_t i = 0; i < events.count; ++i) {
-      const auto* const event = reinterpret_cast<const pawl_event*>(
-          reinterpret_cast<const char*>(events.first) + i * events.stride);
+      const pawl_event* const event = pawl_event_at(&events, i);
       look_at(event->run_id);
       look_at(event->payload);
       look_at(event->name);

@@ -11,8 +11,8 @@
  *     What a call gives out is written only if it returns PAWL_OK.
  *  2. Handles are names, not addresses. One that is 0, was freed or is of another kind is refused
  *     with PAWL_BAD_HANDLE.
- *  3. An engine may be used by any number of threads at once. A context is used by one thread at a
- *     time; a call that finds another one inside returns PAWL_BUSY.
+ *  3. An engine may be used by any number of threads at once. A context is for one thread at a
+ * time; a call that finds another one inside returns PAWL_BUSY. That is noticed, but not relied on.
  *  4. Structs that are passed in begin with `size`: sizeof of the struct as the caller knows it.
  * What is missing behind it has its default, which is always 0 or NULL. Initialise them with zeros.
  *  5. Texts and payloads are pointer and length (pawl_bytes); a NULL pointer with length 0 is
@@ -471,6 +471,9 @@ typedef struct pawl_events {
   size_t stride;
   size_t count;
 } pawl_events;
+
+/* One of them, by its number from 0; NULL if there are not so many. */
+PAWL_API const pawl_event* pawl_event_at(const pawl_events* events, size_t number);
 
 /* Waits for at least one event of these kinds, up to `limit` of them; `timeout_ms` negative: for
  * any time. PAWL_TIMED_OUT: none came. PAWL_CLOSED: none will come. Several threads may poll. */

@@ -57,7 +57,7 @@ pawl_status with_own(pawl_context handle, const Body& body) noexcept {
 template <class Body>
 pawl_status with_engines(pawl_context handle, const Body& body) noexcept {
   return with_context(handle, [&](Context& context) -> Result<void> {
-    if (context.host == nullptr) {
+    if (context.lent() == nullptr) {
       return make_error(ErrorCode::kInvalidState, "this context has no engine");
     }
     return body(context);
@@ -218,12 +218,18 @@ pawl_status pawl_context_create(const pawl_context_options* given, pawl_context*
 
 pawl_status pawl_context_free(pawl_context context) {
   return call([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(ContextHandles::Use use, contexts().use(context, "context"));
-    if (use->own == nullptr) {
-      return make_error(ErrorCode::kInvalidState, "this context is its engine's, which frees it");
+    Context* freed = nullptr;
+    {
+      PAWL_TRY_ASSIGN(const ContextHandles::Use use, contexts().use(context, "context"));
+      if (use->own == nullptr) {
+        return make_error(ErrorCode::kInvalidState, "this context is its engine's, which frees it");
+      }
+      freed = &*use;
     }
-    const std::unique_ptr<Context> freed(&*use);
-    contexts().remove(context, std::move(use));
+    if (!contexts().remove(context)) {
+      return bad_handle("context");  // Another thread was faster.
+    }
+    delete freed;
     return {};
   });
 }
@@ -429,7 +435,7 @@ pawl_status pawl_context_next_delivery(pawl_context context, pawl_delivery* deli
   return with_context(context, [&](Context& it) -> Result<void> {
     PAWL_TRY(check_outs(delivery));
     PAWL_TRY_ASSIGN(const std::optional<replay::Delivery> next,
-                    it.host != nullptr ? it.host->next_delivery() : it.machine().next_delivery());
+                    it.own == nullptr ? it.lent()->next_delivery() : it.own->next_delivery());
     *delivery = {};
     if (next) {
       const std::vector<replay::AwaitId>& woken = it.machine().woken();
@@ -587,7 +593,7 @@ pawl_status pawl_context_execute(pawl_context context, pawl_future operation,
     if (timeout_ms < 0) {
       return wrong_number("timeout_ms", timeout_ms);
     }
-    it.host->execute_elsewhere(operation, it.body_for(operation), std::move(policy), timeout_ms);
+    it.lent()->execute_elsewhere(operation, it.body_for(operation), std::move(policy), timeout_ms);
     return {};
   });
 }
@@ -606,8 +612,8 @@ pawl_status pawl_context_send(pawl_context context, pawl_future operation, pawl_
     if (it.machine().kind_of(operation) != replay::CommandKind::kOperation || outcome.is_complete) {
       return make_error(ErrorCode::kInvalidState, "this is no operation that must be executed");
     }
-    it.host->send(operation, std::string(to), std::string(name), std::string(bytes),
-                  std::string(attributes), std::string(once));
+    it.lent()->send(operation, std::string(to), std::string(name), std::string(bytes),
+                    std::string(attributes), std::string(once));
     return {};
   });
 }
@@ -617,10 +623,10 @@ pawl_status pawl_context_yield(pawl_context context) {
     engine::Job back;
     {
       PAWL_TRY_ASSIGN(const ContextHandles::Use use, contexts().use(context, "context"));
-      if (use->host == nullptr) {
+      if (use->lent() == nullptr) {
         return make_error(ErrorCode::kInvalidState, "this context is not handed out");
       }
-      use->host = nullptr;
+      use->host.store(nullptr, std::memory_order_relaxed);
       back = std::move(use->back);
     }
     back();  // The engine may free the context at once.

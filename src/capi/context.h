@@ -2,6 +2,7 @@
 // has handed out.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,8 +18,9 @@ namespace pawl::capi {
 
 struct Context {
   std::unique_ptr<replay::Machine> own;  // The caller's; else:
-  engine::CodeHost* host = nullptr;      // An engine's: while its code may go on.
-  engine::Job back;                      // The same: to be called when that is over.
+  // An engine's: while its code may go on.
+  std::atomic<engine::CodeHost*> host = nullptr;
+  engine::Job back;  // The same: to be called when that is over.
   // Has an operation executed: what pawl_context_execute() gives to the host.
   std::function<engine::RemoteBody(replay::FutureId)> body_for;
   std::size_t payload_bytes_max = replay::kPayloadBytesMax;
@@ -28,8 +30,9 @@ struct Context {
   replay::Log::EntryTexts entry_texts;
   std::string violation_text;
 
-  bool is_usable() const { return own != nullptr || host != nullptr; }
-  replay::Machine& machine() const { return own != nullptr ? *own : host->machine(); }
+  engine::CodeHost* lent() const { return host.load(std::memory_order_acquire); }
+  bool is_usable() const { return own != nullptr || lent() != nullptr; }
+  replay::Machine& machine() const { return own != nullptr ? *own : lent()->machine(); }
 };
 
 using ContextHandles = ExclusiveHandles<Context, HandleKind::kContext, pawl_context>;

@@ -55,12 +55,10 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
       return engine.operation_body(handle, future);
     };
     const std::scoped_lock lock(engine_.mutex_);
-    engine_.contexts_.insert(handle_);
+    engine_.contexts_.emplace(handle_, &context_);
   }
   ~ContextProgram() override {
-    if (auto last = contexts().wait_for(handle_)) {
-      contexts().remove(handle_, *std::move(last));
-    }
+    static_cast<void>(contexts().remove(handle_));
     {
       const std::scoped_lock lock(engine_.mutex_);
       engine_.contexts_.erase(handle_);
@@ -83,13 +81,12 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
       }
       ++engine_.active_;
     }
-    if (const auto use = contexts().wait_for(handle_)) {
-      context_.host = &host;
-      context_.back = [&engine = engine_, back = std::move(back)]() mutable {
-        back();
-        engine.one_less_out();
-      };
-    }
+    // Nobody is inside: it was not handed out.
+    context_.back = [&engine = engine_, back = std::move(back)]() mutable {
+      back();
+      engine.one_less_out();
+    };
+    context_.host.store(&host, std::memory_order_release);
     is_known_ = true;
     Event event;
     event.event.kind = PAWL_EVENT_ACTIVATION;
@@ -244,13 +241,17 @@ void ApiEngine::revoke_contexts() {
   std::vector<pawl_context> handles;
   {
     const std::scoped_lock lock(mutex_);
-    handles.assign(contexts_.begin(), contexts_.end());
+    for (const auto& [handle, context] : contexts_) {
+      handles.push_back(handle);
+    }
   }
   for (const pawl_context handle : handles) {
     engine::Job back;
-    if (const auto use = contexts().wait_for(handle)) {
-      (*use)->host = nullptr;
-      back = std::move((*use)->back);
+    const std::scoped_lock lock(mutex_);  // It is not destroyed while it is held.
+    const auto found = contexts_.find(handle);
+    if (found != contexts_.end() && contexts().remove(handle)) {
+      back = std::move(found->second->back);
+      found->second->host.store(nullptr, std::memory_order_relaxed);
     }
   }
 }

@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +21,8 @@
 #include "store/store.h"
 
 namespace pawl::capi {
+
+struct Context;
 
 struct ApiOptions {
   std::string url;
@@ -111,7 +112,7 @@ class ApiEngine {
   bool is_stopping_ = false;
   std::uint64_t last_attempt_ = 0;
   std::unordered_map<std::uint64_t, Attempt> attempts_;
-  std::unordered_set<pawl_context> contexts_;
+  std::unordered_map<pawl_context, Context*> contexts_;
 
   // Last: what they still do uses the rest.
   std::shared_ptr<engine::Environment> environment_;

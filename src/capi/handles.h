@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -69,8 +68,22 @@ class SharedHandles {
   std::unordered_map<std::uint64_t, std::shared_ptr<Object>> objects_;
 };
 
+// Makes all threads of this process see what this one has written, and this one what they have,
+// as if each of them had a fence where it stands. So those who come often need none.
+class ProcessFence {
+ public:
+  ProcessFence();
+  // False: the system has no such thing, and everybody needs a fence.
+  bool works() const { return works_; }
+  void operator()() const;
+
+ private:
+  bool works_;
+};
+
 // Objects for one thread at a time, found without a lock: they are asked for at every step of a
-// workflow. Places are used again; a handle says how often its place had been used.
+// workflow. Places are used again; a handle says how often its place had been used. That somebody
+// else is inside is noticed, but for two threads that come at the very same moment.
 template <class Object, HandleKind kKind, class Handle>
 class ExclusiveHandles {
   struct alignas(64) Place {
@@ -119,8 +132,16 @@ class ExclusiveHandles {
   // Nothing: it is no handle, or somebody else uses it; why_not() tells.
   Use try_use(Handle handle) {
     Place* const place = check(handle);
-    if (place == nullptr || place->is_busy.exchange(true, std::memory_order_acquire)) {
+    if (place == nullptr || place->is_busy.load(std::memory_order_acquire)) {
       return Use(nullptr);
+    }
+    // remove() makes the handle void, and looks then whether somebody is inside; here it is the
+    // other way round.
+    place->is_busy.store(true, std::memory_order_relaxed);
+    if (fence_.works()) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
     }
     Use use(place);
     return check(handle) == nullptr ? Use(nullptr) : std::move(use);
@@ -138,30 +159,31 @@ class ExclusiveHandles {
     }
     return use;
   }
-  // The same, but waits for the other one. None: it is gone.
-  std::optional<Use> wait_for(Handle handle) {
-    while (Place* const place = check(handle)) {
-      if (!place->is_busy.exchange(true, std::memory_order_acquire)) {
-        Use use(place);
-        return check(handle) == nullptr ? std::nullopt : std::optional<Use>(std::move(use));
+  // From now on, nobody finds it; whoever is inside is waited for. False: it is gone already.
+  bool remove(Handle handle) {
+    Place* place = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      place = check(handle);
+      if (place == nullptr) {
+        return false;
       }
+      place->use.fetch_add(1, std::memory_order_seq_cst);
+    }
+    fence_();
+    while (place->is_busy.load(std::memory_order_acquire)) {
       std::this_thread::yield();
     }
-    return std::nullopt;
-  }
-  // From now on, nobody finds it. `last`: that of `handle`.
-  void remove(Handle handle, Use last) {
-    last.place_->object = nullptr;
-    last.place_->use.fetch_add(1, std::memory_order_release);
     const std::scoped_lock lock(mutex_);
+    place->object = nullptr;
     free_.push_back(index_of(handle));
+    return true;
   }
 
  private:
   static constexpr unsigned kIndexBits = 24;
   static constexpr std::uint32_t kIndexMask = (1U << kIndexBits) - 1;
   static constexpr std::size_t kChunk = 4096;
-
   using Chunk = std::array<Place, kChunk>;
 
   static std::uint32_t index_of(Handle handle) {
@@ -196,6 +218,7 @@ class ExclusiveHandles {
     chunks_[chunk_count_++].store(owned_.back().get(), std::memory_order_release);
   }
 
+  const ProcessFence fence_;
   std::mutex mutex_;
   std::vector<std::uint32_t> free_;
   std::vector<std::unique_ptr<Chunk>> owned_;

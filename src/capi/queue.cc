@@ -115,3 +115,9 @@ pawl_status pawl_events_free(pawl_event_list list) {
     return {};
   });
 }
+
+const pawl_event* pawl_event_at(const pawl_events* events, size_t number) {
+  return events != nullptr && events->first != nullptr && number < events->count
+             ? events->first + number
+             : nullptr;
+}

@@ -299,37 +299,6 @@ TEST(Abi, ARunThatIsTerminatedWhileItsContextIsOutIsGone) {
   EXPECT_EQ(pawl_events_free(reply.list), PAWL_OK);
 }
 
-TEST(Abi, AContextIsForOneThreadAtATime) {
-  pawl_context_options options = {};
-  options.size = sizeof(options);
-  pawl_context context = nullptr;
-  ASSERT_EQ(pawl_context_create(&options, &context), PAWL_OK);
-  std::atomic<int> odd = 0;
-  const auto hammer = [&] {
-    for (int i = 0; i < 20'000; ++i) {
-      pawl_command command = {};
-      command.size = sizeof(command);
-      command.kind = PAWL_STATE;
-      command.name = bytes("key");
-      command.has_payload = 1;
-      command.payload = bytes("1");
-      pawl_opened opened = {};
-      const pawl_status status = pawl_context_open(context, &command, &opened);
-      odd += status == PAWL_OK || status == PAWL_BUSY || status == PAWL_BAD_HANDLE ? 0 : 1;
-    }
-  };
-  std::thread first(hammer);
-  std::thread second(hammer);
-  first.join();
-  pawl_status freed = pawl_context_free(context);
-  while (freed == PAWL_BUSY) {
-    freed = pawl_context_free(context);
-  }
-  EXPECT_EQ(freed, PAWL_OK);
-  second.join();
-  EXPECT_EQ(odd, 0);
-}
-
 TEST(Abi, CallersOfOtherVersionsAreUnderstood) {
   // Older: it knows only the first field.
   struct {

@@ -87,8 +87,7 @@ class MiniSdk {
         return status;
       }
       for (std::size_t i = 0; i < events.count; ++i) {
-        handle(*reinterpret_cast<const pawl_event*>(reinterpret_cast<const char*>(events.first) +
-                                                    i * events.stride));
+        handle(*pawl_event_at(&events, i));
       }
       EXPECT_EQ(pawl_events_free(events.list), PAWL_OK);
       if (is_enough && is_enough()) {

@@ -307,7 +307,7 @@ static void a_run_takes_a_day_in_no_time(int replay_every_turn) {
     pawl_events events;
     OK(pawl_engine_poll(engine, ~0u, 10, 5000, &events));
     for (size_t i = 0; i < events.count; ++i) {
-      const pawl_event* event = (const pawl_event*)((const char*)events.first + i * events.stride);
+      const pawl_event* event = pawl_event_at(&events, i);
       if (event->kind == PAWL_EVENT_REPLY) {
         CHECK(event->attempt == 7 && event->status == PAWL_OK);
         CHECK(event->run_status == PAWL_RUN_COMPLETED && is(event->payload, "41"));
