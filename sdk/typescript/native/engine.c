@@ -229,6 +229,7 @@ static void after_polling(napi_env env, void* data, void* hint) {
   (void)hint;
   poller* const it = data;
   it->is_running = false;
+  pawl_engine_stop(it->engine); /* If the process ends without: the thread may still wait. */
   pthread_join(it->thread, NULL);
   release_poller(it);
 }

@@ -5,6 +5,7 @@
 //   await env.advance("24h");
 //   assert.equal(await run.result(), "p-1");
 import { Engine, type EngineOptions } from "./engine";
+import { UsageError } from "./errors";
 import { native } from "./native";
 import { milliseconds, type Duration } from "./options";
 
@@ -23,13 +24,13 @@ export interface TestEnvironmentOptions extends EngineOptions {
  * due. Sleeps cost nothing.
  */
 export class TestEnvironment extends Engine {
-  static override async open(): Promise<TestEnvironment>;
-  static override async open(options: TestEnvironmentOptions): Promise<TestEnvironment>;
   static override async open(options: TestEnvironmentOptions | string = {}): Promise<TestEnvironment> {
-    const given = options as TestEnvironmentOptions;
-    const { fakes = {}, replayEveryTurn = false } = given;
-    const env = new TestEnvironment("", given, { isTest: true, replayEveryTurn, fakes });
-    env.begin({ work: true, ...given });
+    if (typeof options === "string") {
+      throw new UsageError("TestEnvironment.open: it has a store of its own, and takes options only");
+    }
+    const { fakes = {}, replayEveryTurn = false } = options;
+    const env = new TestEnvironment("", options, { isTest: true, replayEveryTurn, fakes });
+    env.begin({ work: true, ...options });
     return env;
   }
 
