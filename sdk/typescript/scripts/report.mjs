@@ -4,7 +4,9 @@ export default async function* report(events) {
   let failed = 0;
   for await (const { type, data } of events) {
     const isSuite = data?.details?.type === "suite";
-    if (type === "test:pass" && !isSuite) {
+    if (type === "test:pass" && data.skip !== undefined) {
+      yield `skipped ${data.name}: ${data.skip}\n`;
+    } else if (type === "test:pass" && !isSuite) {
       passed += 1;
     } else if (type === "test:fail" && !isSuite) {
       failed += 1;
