@@ -18,7 +18,6 @@ export interface ActivityOptions {
 }
 
 /** An activity: `async (input, activity) => result`. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type ActivityFunction<I = any, O = any> = (input: I, activity: Activity) => O;
 
 const optionsOf = new WeakMap<object, ActivityOptions>();

@@ -185,7 +185,7 @@ export class Context {
     return handled(this.waitWithTimeout(future, timer, duration));
   }
   private async waitWithTimeout<T>(future: Future<T>, timer: Future<void>, duration: number): Promise<T> {
-    const first = await this.first([future, timer]);
+    const first = await this.first([future, future.isShielded ? timer.shielded() : timer]);
     if (first === 1) {
       throw new TimedOut(`${future.subject} took longer than ${duration} ms`);
     }
@@ -315,7 +315,7 @@ export class Context {
       futures.find((future) => failed !== 0 && future.id === failed)?.value();
       return futures.map((future) => future.value()) as Values<Futures>;
     };
-    return handled(this.owner.wait("all", C.AWAIT_ALL, ids, this.isShielded, read));
+    return handled(this.owner.wait("all", C.AWAIT_ALL, ids, this.shields(futures), read));
   }
   /** Waits for the first one to be delivered. If that failed, it is thrown. */
   any<T>(futures: readonly Future<T>[]): Promise<Winner<T>> {
@@ -332,7 +332,7 @@ export class Context {
       this.checkOwn("any", future);
     }
     const ids = futures.map((future) => future.id);
-    return handled(this.owner.wait("any", C.AWAIT_ANY, ids, this.isShielded, (winner) => ids.indexOf(winner)));
+    return handled(this.owner.wait("any", C.AWAIT_ANY, ids, this.shields(futures), (winner) => ids.indexOf(winner)));
   }
 
   // --- Structure ---
@@ -553,6 +553,11 @@ export class Context {
       return undefined;
     }
     return this.owner.wait("loop", C.AWAIT_ALL, checkpoint, true, () => undefined);
+  }
+
+  /** Futures that are shielded, all of them, stay so together. */
+  private shields(futures: readonly Future<unknown>[]): boolean {
+    return this.isShielded || (futures.length > 0 && futures.every((future) => future.isShielded));
   }
 
   private checkOwn(call: string, future: Future<unknown>): void {

@@ -32,6 +32,16 @@ export interface EngineOptions {
   onError?: (message: string) => void;
 }
 
+/** How many fields an event has, by kind: as the addon writes them. */
+const FIELDS: Readonly<Record<number, number>> = {
+  [C.EVENT_ACTIVATION]: 7,
+  [C.EVENT_OPERATION]: 5,
+  [C.EVENT_TASK]: 7,
+  [C.EVENT_FORGET]: 1,
+  [C.EVENT_REPLY]: 5,
+  [C.EVENT_TROUBLE]: 1,
+};
+
 /** For the library: what only tests may ask for. */
 export interface TestOptions {
   isTest?: boolean;
@@ -50,7 +60,8 @@ export class Engine extends Client implements Host {
   private readonly workflows: ReadonlyMap<string, WorkflowFunction>;
   private readonly activities: ReadonlyMap<string, ActivityFunction>;
   private readonly fakes: ReadonlyMap<string, ActivityFunction>;
-  private rest: unknown[] = [];
+  /** Events that wait until all code is blocked. */
+  private rest: [kind: number, fields: unknown[]][] = [];
 
   /** Opens a store, "sqlite:app.db" or "postgres://…", and begins to work if there is anything to do. */
   static async open(url: string, options: EngineOptions = {}): Promise<Engine> {
@@ -161,21 +172,31 @@ export class Engine extends Client implements Host {
       this.end();
       return;
     }
-    // Activations come first in a batch.
-    let at = 0;
-    while (events[at] === C.EVENT_ACTIVATION) {
-      const [, context, isNew, number, id, uuid, kind, input] = events.slice(at, at + 8);
-      at += 8;
-      if (isNew === true) {
-        this.create(context as Handle, { id: id as string, number: number as number, kind: kind as string, uuid: uuid as string }, input as string);
-      }
-      const run = this.runs.get(context as Handle);
-      if (run !== undefined) {
-        this.turns.push(run);
+    for (let at = 0; at < events.length; ) {
+      const kind = events[at] as number;
+      const fields = events.slice(at + 1, at + 1 + (FIELDS[kind] as number));
+      at += 1 + fields.length;
+      if (kind === C.EVENT_ACTIVATION) {
+        this.activate(...(fields as Parameters<Engine["activate"]>));
+      } else {
+        this.rest.push([kind, fields]);
       }
     }
-    this.rest = at === 0 ? events : events.slice(at);
     this.nextTurn();
+  }
+
+  private activate(
+    context: Handle, isNew: boolean, number: number, id: string, uuid: string, kind: string, input: string,
+  ): void {
+    if (isNew) {
+      this.create(context, { id, number, kind, uuid }, input);
+    }
+    const run = this.runs.get(context);
+    if (run !== undefined) {
+      this.turns.push(run);
+    } else {
+      this.unlessClosed(() => native.yield(context));
+    }
   }
 
   private create(context: Handle, info: Run["info"], input: string): void {
@@ -204,43 +225,41 @@ export class Engine extends Client implements Host {
   private handleRest(): void {
     const events = this.rest;
     this.rest = [];
-    let at = 0;
-    const take = <T>(): T => events[at++] as T;
-    while (at < events.length) {
-      switch (take<number>()) {
+    for (const [kind, fields] of events) {
+      switch (kind) {
         case C.EVENT_OPERATION: {
-          const [context, future, handle, number, key] = events.slice(at, at + 5) as [Handle, number, Handle, number, string];
-          at += 5;
+          const [context, future, handle, number, key] = fields as [Handle, number, Handle, number, string];
           const run = this.runs.get(context);
           const operation = run?.operations.get(future);
-          const attempt = new Attempt(
-            this.handle, this.watch, handle, run?.info.id ?? "", operation?.name ?? "", key, number, "",
-          );
+          const [id, name] = [run?.info.id ?? "", operation?.name ?? ""];
+          const attempt = new Attempt(this.handle, this.watch, handle, id, name, key, number, "");
           this.attemptTo(attempt, () => this.callOperation(operation, attempt));
           break;
         }
         case C.EVENT_TASK: {
-          const [handle, number, runId, name, payload, key, details] = events.slice(at, at + 7) as [
+          const [handle, number, runId, name, payload, key, details] = fields as [
             Handle, number, string, string, string, string, string,
           ];
-          at += 7;
           const attempt = new Attempt(this.handle, this.watch, handle, runId, name, key, number, details);
           this.attemptTo(attempt, () => this.callActivity(name, payload, attempt));
           break;
         }
         case C.EVENT_FORGET:
-          this.runs.delete(take());
+          this.runs.delete(fields[0] as Handle);
           break;
-        case C.EVENT_REPLY:
-          this.answer(take(), take(), { payload: take(), runStatus: take(), flag: take() });
+        case C.EVENT_REPLY: {
+          const [tag, status, payload, runStatus, flag] = fields as [number, number, string, number, boolean];
+          this.answer(tag, status, { payload, runStatus, flag });
           break;
+        }
         default: {
           const report = this.options.onError ?? ((message: string) => console.error(`pawl: ${message}`));
-          report(take<string>());
+          report(fields[0] as string);
         }
       }
     }
   }
+
   // --- Attempts ---
 
   private callOperation(operation: Operation | undefined, attempt: Attempt): unknown {

@@ -57,6 +57,7 @@ export class Future<T> implements PromiseLike<T> {
   }
   /** The value, or what awaiting it would throw. For what is complete. */
   value(): T {
+    this.run.check("value");
     const payload = native.outcome(this.run.context, this.id);
     if (registers[0] !== C.VALUE) {
       throw this.failure(registers[0] as number, payload);
@@ -103,6 +104,9 @@ export class PromiseFuture<T> extends Future<T> {
   constructor(run: Run, id: number, readonly promise: string, isShielded: boolean) {
     super(run, id, C.PROMISE, promise, isShielded);
   }
+  override shielded(): PromiseFuture<T> {
+    return new PromiseFuture<T>(this.run, this.id, this.promise, true);
+  }
   /** By which somebody outside can resolve or reject it. */
   get token(): string {
     return native.promiseToken(this.run.info.id, this.promise);
@@ -117,6 +121,9 @@ export interface WithEvent<T> {
 export class SignalFuture<T> extends Future<T> {
   constructor(run: Run, id: number, readonly signal: string, isShielded: boolean) {
     super(run, id, C.SIGNAL, signal, isShielded);
+  }
+  override shielded(): SignalFuture<T> {
+    return new SignalFuture<T>(this.run, this.id, this.signal, true);
   }
   /** To await the value together with what is known about the event that brought it. */
   withEvent(): PromiseLike<WithEvent<T>> {

@@ -77,7 +77,6 @@ export function installGuards(): void {
   guard(globalThis.crypto, "randomUUID", "crypto.randomUUID()", "ctx.uuid()");
   guard(globalThis.crypto, "getRandomValues", "crypto.getRandomValues()", "ctx.random()");
   // The object itself: what `import * as` gives is a copy.
-  // eslint-disable-next-line @typescript-eslint/no-require-imports
   const module = require("node:crypto") as typeof crypto;
   guard(module, "randomUUID", "crypto.randomUUID()", "ctx.uuid()");
   guard(module, "randomBytes", "crypto.randomBytes()", "ctx.random()");

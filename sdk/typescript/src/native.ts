@@ -113,7 +113,6 @@ interface Native {
   tokenParts(token: string): [run: string, promise: string];
 }
 
-// eslint-disable-next-line @typescript-eslint/no-require-imports
 export const native = require(path.join(__dirname, "..", "..", "lib", "pawl.node")) as Native;
 export const registers = native.registers;
 export const C = native.constants as Readonly<Record<ConstantName, number>>;

@@ -5,7 +5,6 @@ import { UsageError } from "./errors";
 import type { Matching } from "./options";
 
 /** A workflow: `async (ctx, input) => result`. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type WorkflowFunction<I = any, O = any> = (ctx: Context, input: I) => O;
 
 export interface WorkflowOptions {

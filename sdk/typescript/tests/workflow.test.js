@@ -529,6 +529,40 @@ describe("cancelling", () => {
   });
 });
 
+describe("shields", () => {
+  const kinds = {
+    "of a context": (ctx) => ctx.shielded().signal("go"),
+    "of a future": (ctx) => ctx.signal("go").shielded(),
+    "with its event": (ctx) => ctx.signal("go").shielded().withEvent().then(({ value }) => value),
+    "of all": (ctx) => ctx.all([ctx.signal("go").shielded()]).then(([value]) => value),
+    "of a branch": (ctx) => ctx.shielded().branch((inner) => inner.signal("go")),
+    "of a time limit": (ctx) => ctx.withTimeout(ctx.signal("go").shielded(), "10d"),
+  };
+  for (const [name, wait] of Object.entries(kinds)) {
+    test(`hold off a cancel request: ${name}`, { timeout: 20_000 }, async () => {
+      const workflow = async (ctx) => [await wait(ctx), ctx.cancelled];
+      await withEnvironment({ workflows: { workflow } }, async (env) => {
+        const run = await env.start(workflow);
+        await env.advance(1);
+        await run.cancel();
+        await env.advance(1);
+        await run.signal("go", 7);
+        assert.deepEqual(await run.result(), [7, true]);
+      });
+    });
+  }
+
+  test("nothing else does", { timeout: 20_000 }, async () => {
+    const workflow = async (ctx) => ctx.all([ctx.signal("go"), ctx.signal("more").shielded()]);
+    await withEnvironment({ workflows: { workflow } }, async (env) => {
+      const run = await env.start(workflow);
+      await env.advance(1);
+      await run.cancel();
+      await assert.rejects(run.result(), WorkflowCancelled);
+    });
+  });
+});
+
 describe("what replaces randomness", () => {
   bothWays(
     "is the same on replay",
