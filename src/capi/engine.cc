@@ -84,10 +84,7 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
     // Nobody is inside: it was not handed out.
     context_.back = [&engine = engine_, back = std::move(back)]() mutable {
       back();
-      --engine.active_;
-      if (engine.clock_ != nullptr) {
-        engine.queue_.wake();  // Time may go on.
-      }
+      engine.one_less_out();
     };
     context_.host.store(&host, std::memory_order_release);
     is_known_ = true;
@@ -270,9 +267,16 @@ void ApiEngine::revoke_contexts() {
 
 // --- Working -------------------------------------------------------------------------------------
 
+void ApiEngine::one_less_out() {
+  --active_;
+  if (clock_ != nullptr) {
+    queue_.wake();  // Whoever polls may have looked before.
+  }
+}
+
 bool ApiEngine::has_nothing_out() {
   const std::scoped_lock lock(mutex_);
-  return attempts_.empty() && ending_ == 0 && active_ == 0 && queue_.is_empty();
+  return attempts_.empty() && active_ == 0 && queue_.is_empty();
 }
 
 Result<void> ApiEngine::poll(std::uint32_t kinds, std::size_t limit, std::int64_t timeout_ms,
@@ -362,13 +366,10 @@ Result<void> ApiEngine::end_attempt(std::uint64_t attempt, engine::ActivityOutco
     }
     done = std::move(found->second.done);
     attempts_.erase(found);
-    ++ending_;
+    ++active_;  // Till what follows from it is under way: time must not jump before.
   }
   done(std::move(outcome));
-  --ending_;
-  if (clock_ != nullptr) {
-    queue_.wake();  // Time may go on.
-  }
+  one_less_out();
   return {};
 }
 
