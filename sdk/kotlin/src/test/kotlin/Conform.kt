@@ -1,0 +1,327 @@
+package conform
+
+import dev.pawl.Cancelled
+import dev.pawl.ChildOptions
+import dev.pawl.Future
+import dev.pawl.LoopStep
+import dev.pawl.Matching
+import dev.pawl.PawlException
+import dev.pawl.StepKind
+import dev.pawl.TaskOptions
+import dev.pawl.UsageError
+import dev.pawl.WorkflowContext
+import dev.pawl.breakWith
+import dev.pawl.continueWith
+import dev.pawl.payloadJson
+import dev.pawl.testing.ReplayResult
+import dev.pawl.testing.Replayer
+import kotlinx.serialization.SerializationException
+import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonNull
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.contentOrNull
+import kotlinx.serialization.json.int
+import kotlinx.serialization.json.jsonArray
+import kotlinx.serialization.json.jsonObject
+import kotlinx.serialization.json.jsonPrimitive
+import kotlinx.serialization.json.long
+import java.io.File
+import kotlin.system.exitProcess
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+
+// Runs conformance scenarios (docs/formats/scenario.md) with the public API of workflows, in the replayer.
+
+/** A mistake in the scenario itself. */
+private class BadScenario(message: String) : Throwable(message, null, false, false)
+
+/** `return V` in a list of steps. */
+private class Returned(val value: JsonElement)
+
+/** An error of the program. */
+private class Thrown(message: String) : RuntimeException(message)
+
+private class Variable(var value: JsonElement = JsonNull, val future: Future<*>? = null) {
+    suspend fun read() {
+        value = future!!.await() as? JsonElement ?: JsonNull // A timer has no value.
+    }
+}
+
+private fun JsonObject.text(name: String): String? = this[name]?.jsonPrimitive?.contentOrNull
+
+/** The text of an error: itself, or its message. */
+private fun errorText(value: JsonElement): String = when {
+    value is JsonPrimitive && value.isString -> value.content
+    value is JsonObject && (value["message"] as? JsonPrimitive)?.isString == true -> value.text("message")!!
+    else -> value.toString()
+}
+
+private class Interpreter(private val program: JsonArray) {
+    val variables = LinkedHashMap<String, Variable>()
+
+    suspend fun run(ctx: WorkflowContext): JsonElement = runList(program, ctx, isInLoop = false)?.value ?: JsonNull
+
+    private suspend fun runList(steps: JsonArray, ctx: WorkflowContext, isInLoop: Boolean): Returned? {
+        for (step in steps) {
+            runStep(step.jsonObject, ctx, ctx, isInLoop)?.let { return it }
+        }
+        return null
+    }
+
+    /** `inner`: the same context without a version, which is for one step and not for a list. */
+    private suspend fun runStep(step: JsonObject, ctx: WorkflowContext, inner: WorkflowContext, isInLoop: Boolean): Returned? {
+        val (verb, subject) = step.entries.first()
+        val word = (subject as? JsonPrimitive)?.content ?: ""
+        val key = step.text("stepKey")
+        val timeout = step["timeout"]?.jsonPrimitive?.long?.milliseconds ?: Duration.ZERO
+        val input = step["input"]?.let(::resolve)
+        when (verb) {
+            "task" -> {
+                val options = TaskOptions(stepKey = key)
+                hold(step, input?.let { ctx.schedule<JsonElement, JsonElement>(word, it, options) } ?: ctx.schedule<JsonElement>(word, options))
+            }
+            "run" -> {
+                val returns = step["returns"]?.let(::resolve) ?: JsonNull
+                val throws = step["throws"]?.let(::resolve)
+                val outcome = { if (throws != null) throw Thrown(errorText(throws)) else returns }
+                hold(
+                    step,
+                    input?.let { ctx.run<JsonElement, JsonElement>(word, it, stepKey = key) { outcome() } }
+                        ?: ctx.run<JsonElement>(word, stepKey = key) { outcome() },
+                )
+            }
+            "timer" -> hold(step, ctx.timer(subject.jsonPrimitive.long.milliseconds, step.text("id") ?: "", key))
+            "promise" -> hold(step, ctx.promise<JsonElement>(word, timeout, key))
+            "child" -> {
+                val options = ChildOptions(stepKey = key)
+                val kind = step.text("kind")!!
+                hold(step, input?.let { ctx.child<JsonElement, JsonElement>(kind, word, it, options) } ?: ctx.child<JsonElement>(kind, word, options))
+            }
+            "signal" -> hold(step, ctx.signal<JsonElement>(word, timeout, key))
+            "await" -> runAll(listOf(word), ctx)
+            "await_all" -> runAll(subject.jsonArray.map { it.jsonPrimitive.content }, ctx)
+            "await_any" -> runAny(step, subject.jsonArray.map { it.jsonPrimitive.content }, ctx)
+            "cancel" -> find(word).future?.let { ctx.cancel(it) }
+            "set" -> ctx.set<JsonElement>(word, resolve(step.getValue("value")), key)
+            "clear" -> ctx.clear(word, key)
+            "get" -> assign(step, ctx.get<JsonElement>(word) ?: JsonNull)
+            "has_signal" -> assign(step, JsonPrimitive(ctx.hasSignal(word)))
+            "drain" -> assign(step, JsonArray(generateSequence { ctx.trySignal<JsonElement>(word)?.value }.toList()))
+            "now" -> assign(step, JsonPrimitive(ctx.now().toEpochMilli()))
+            "uuid" -> assign(step, JsonPrimitive(ctx.uuid()))
+            "random" -> assign(step, JsonPrimitive(ctx.random()))
+            "cancelled" -> assign(step, JsonPrimitive(ctx.isCancelled))
+            "branch" -> assign(step, ctx.branch(key) { runList(subject.jsonArray, it, isInLoop)?.value ?: JsonNull })
+            "join" -> {
+                val arms: List<suspend (WorkflowContext) -> JsonElement> =
+                    subject.jsonArray.map { arm -> { branch -> runList(arm.jsonArray, branch, isInLoop)?.value ?: JsonNull } }
+                assign(step, JsonArray(ctx.join(arms)))
+            }
+            "loop" -> runLoop(step, subject.jsonArray, ctx, key, isInLoop)
+            "v" -> return runStep(step.getValue("do").jsonObject, ctx.v(subject.jsonPrimitive.int), inner, isInLoop)
+            "removed" -> ctx.removed(StepKind.entries.first { it.name.lowercase() == word }, step.text("name") ?: "", key)
+            "check_version" -> assign(step, JsonPrimitive(ctx.checkVersion(subject.jsonPrimitive.int)))
+            "compensate" -> if (input != null) ctx.compensate<JsonElement>(word, input, key) else ctx.compensateWithoutInput(word, key)
+            "if" -> {
+                val holds = sameJson(find(word).value, resolve(step.getValue("equals")))
+                return step[if (holds) "then" else "else"]?.let { runList(it.jsonArray, inner, isInLoop) }
+            }
+            "try" -> {
+                try {
+                    return runList(subject.jsonArray, inner, isInLoop)
+                } catch (error: RuntimeException) {
+                    // What the core said, without the name of this API's function.
+                    variables["error"] = Variable(JsonPrimitive((error as? UsageError)?.problem ?: error.message))
+                }
+                return runList(step.getValue("catch").jsonArray, inner, isInLoop)
+            }
+            "shield" -> return ctx.shield { runList(subject.jsonArray, inner, isInLoop) }
+            "return" -> return Returned(resolve(subject))
+            "throw" -> throw Thrown(errorText(resolve(subject)))
+            "recur" -> ctx.recur<JsonElement>(resolve(subject))
+            else -> throw BadScenario("there is no step '$verb'")
+        }
+        return null
+    }
+
+    private suspend fun runAll(names: List<String>, ctx: WorkflowContext) {
+        val found = names.map(::find).filter { it.future != null }
+        val failure = try {
+            ctx.all(found.map { it.future!! })
+            null
+        } catch (cancelled: Cancelled) {
+            throw cancelled
+        } catch (failed: PawlException) {
+            failed
+        }
+        for (variable in found) {
+            // Those that are there, also if another one failed.
+            try {
+                if (variable.future!!.isDone) variable.read()
+            } catch (_: PawlException) {
+            }
+        }
+        failure?.let { throw it }
+    }
+
+    private suspend fun runAny(step: JsonObject, names: List<String>, ctx: WorkflowContext) {
+        val plain = names.firstOrNull { find(it).future == null }
+        if (plain != null) return assign(step, JsonPrimitive(plain)) // A value that never was a future is there at once.
+        val first = ctx.any(names.map { find(it).future!! })
+        val name = names.first { find(it).future === first }
+        val variable = find(name)
+        assign(step, JsonPrimitive(name))
+        variable.read()
+    }
+
+    private suspend fun runLoop(step: JsonObject, steps: JsonArray, ctx: WorkflowContext, key: String?, isInLoop: Boolean) {
+        val times = resolve(step.getValue("times")).jsonPrimitive.long
+        val outer = variables["i"]
+        val every = step["checkpointEvery"]?.jsonPrimitive?.int ?: 20
+        val end = ctx.loopWhile<Long, JsonElement>(0L, { it < times }, every, key) { iteration, finished ->
+            variables["i"] = Variable(JsonPrimitive(finished + 1))
+            val returned = runList(steps, iteration, true)
+            val next: LoopStep<Long, JsonElement> = if (returned != null) breakWith(returned.value, finished + 1) else continueWith(finished + 1)
+            next
+        }
+        if (isInLoop && outer != null) variables["i"] = outer
+        assign(step, if (end.isBroken) end.value else JsonPrimitive(end.state))
+    }
+
+    private fun <T> hold(step: JsonObject, future: Future<T>) {
+        step.text("as")?.let { variables[it] = Variable(future = future) }
+    }
+
+    private fun assign(step: JsonObject, value: JsonElement) {
+        step.text("as")?.let { variables[it] = Variable(value) }
+    }
+
+    private fun find(name: String): Variable = variables[name] ?: throw BadScenario("variable '$name' is not set")
+
+    private fun resolve(value: JsonElement): JsonElement = when {
+        value is JsonArray -> JsonArray(value.map(::resolve))
+        value is JsonObject && value.size == 1 && (value["$"] as? JsonPrimitive)?.isString == true -> find(value.text("$")!!).value
+        value is JsonObject -> JsonObject(value.mapValues { resolve(it.value) })
+        else -> value
+    }
+}
+
+/** Numbers are equal if their values are. */
+fun sameJson(a: JsonElement, b: JsonElement): Boolean = when {
+    a is JsonArray && b is JsonArray -> a.size == b.size && a.zip(b).all { (x, y) -> sameJson(x, y) }
+    a is JsonObject && b is JsonObject -> a.keys == b.keys && a.all { (name, x) -> sameJson(x, b.getValue(name)) }
+    a is JsonPrimitive && b is JsonPrimitive && !a.isString && !b.isString ->
+        a.content == b.content || a.content.toBigDecimalOrNull()?.let { x -> b.content.toBigDecimalOrNull()?.compareTo(x) == 0 } ?: false
+    else -> a == b
+}
+
+/** Locations may be written with or without blanks. */
+private fun normalised(location: JsonElement): JsonElement =
+    (location as? JsonPrimitive)?.contentOrNull?.let { JsonPrimitive(it.replace(" ", "").replace(",", ", ")) } ?: location
+
+private class Actual(val result: ReplayResult, val variables: Map<String, Variable>)
+
+private fun run(scenario: JsonObject): Actual {
+    val run = scenario["run"]?.jsonObject ?: JsonObject(emptyMap())
+    val replayer = Replayer(
+        matching = Matching.entries.first { it.name.lowercase() == (scenario.text("matching") ?: "strict") },
+        runId = run.text("id") ?: "",
+        startedAtMs = run["startedAt"]?.jsonPrimitive?.long ?: 0,
+    )
+    val interpreter = Interpreter(scenario["program"]?.jsonArray ?: throw BadScenario("program: missing"))
+    val result = replayer.replay(
+        { ctx, _ -> payloadJson.encodeToString(JsonElement.serializer(), interpreter.run(ctx)).toByteArray() },
+        (run["input"] ?: JsonNull).toString().toByteArray(),
+        (scenario["history"] ?: JsonArray(emptyList())).toString(),
+        // In scenarios an error is its text.
+        failures = { JsonPrimitive(it.message).toString().toByteArray() },
+    )
+    (result.error as? BadScenario)?.let { throw it }
+    return Actual(result, interpreter.variables)
+}
+
+private fun compare(expect: JsonObject, actual: Actual): List<String> {
+    val differences = ArrayList<String>()
+    val result = actual.result
+    fun same(path: String, expected: JsonElement, got: JsonElement?) {
+        if (got == null || !sameJson(expected, got)) differences += "$path: expected $expected, got ${got ?: "nothing"}"
+    }
+    val outcome = result.outcome.name.lowercase()
+    same("outcome", expect.getValue("outcome"), JsonPrimitive(outcome))
+    val message = result.violation?.text ?: result.error?.message
+    if (expect.text("outcome") != outcome && message != null) differences += "error: ${message.lineSequence().first()}"
+    for ((key, expected) in expect) {
+        when (key) {
+            "result" -> same("result", expected, result.result)
+            "error" -> {
+                val error = expected.jsonObject
+                if (message == null) differences += "error: expected one, got none"
+                error["contains"]?.jsonArray?.forEach {
+                    if (message?.contains(it.jsonPrimitive.content) == false) differences += "error: $it does not occur in $message"
+                }
+                error["location"]?.let { same("error.location", normalised(it), JsonPrimitive(result.violation?.location)) }
+                error["code"]?.let { same("error.code", it, JsonPrimitive(result.violation?.code)) }
+            }
+            "new" -> {
+                val entries = expected.jsonArray
+                entries.zip(result.newEntries).forEachIndexed { i, (wanted, got) ->
+                    for ((name, value) in wanted.jsonObject) {
+                        same("new[$i].$name", if (name == "location" || name == "loop") normalised(value) else value, got[name])
+                    }
+                }
+                if (entries.size != result.newEntries.size) {
+                    differences += "new: expected ${entries.size} entries, got ${result.newEntries.size} (${result.newEntries.map { it["event"] }})"
+                }
+            }
+            "values" -> expected.jsonObject.forEach { (name, value) -> same("values.$name", value, actual.variables[name]?.value) }
+            "waiting" -> same(key, JsonArray(expected.jsonArray.map(::normalised)), JsonArray(result.waiting.map(::JsonPrimitive)))
+            "orphaned" -> same(key, JsonArray(expected.jsonArray.map(::normalised)), JsonArray(result.orphaned.map(::JsonPrimitive)))
+            "outcome" -> Unit
+            else -> differences += "expect.$key: there is no such field"
+        }
+    }
+    return differences
+}
+
+class Totals(var passed: Int = 0, var failed: Int = 0)
+
+private fun runOne(scenario: JsonObject, place: String, totals: Totals) {
+    val name = scenario.text("name") ?: place
+    val problem = try {
+        val expect = scenario["expect"]?.jsonObject ?: throw BadScenario("expect: missing")
+        compare(expect, run(scenario)).joinToString("; ")
+    } catch (mistake: BadScenario) {
+        "$place: ${mistake.message}"
+    } catch (error: RuntimeException) {
+        "$place: $error"
+    }
+    if (problem.isEmpty()) ++totals.passed else ++totals.failed
+    println(if (problem.isEmpty()) "ok $name" else "FAIL $name: ${problem.replace("\n", "; ")}")
+}
+
+private fun runFile(file: File, totals: Totals) {
+    val content = try {
+        payloadJson.parseToJsonElement(file.readText())
+    } catch (error: SerializationException) {
+        ++totals.failed
+        return println("FAIL $file: ${error.message}")
+    }
+    val scenarios = if (content is JsonArray) content.toList() else listOf(content)
+    scenarios.forEachIndexed { i, each -> runOne(each.jsonObject, "$file[$i]", totals) }
+}
+
+fun main(arguments: Array<String>) {
+    val totals = Totals()
+    for (path in arguments.map(::File)) {
+        val files = path.walkTopDown().filter { it.isFile && (it == path || it.extension == "json") }.sorted().toList()
+        if (files.isEmpty()) {
+            println("FAIL $path: there is no such file, or no .json file in it")
+            ++totals.failed
+        }
+        files.forEach { runFile(it, totals) }
+    }
+    println("${totals.passed} passed, ${totals.failed} failed")
+    exitProcess(if (totals.failed == 0) 0 else 1)
+}

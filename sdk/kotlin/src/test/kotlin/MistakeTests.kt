@@ -1,0 +1,105 @@
+package tests
+
+import dev.pawl.Closed
+import dev.pawl.Pawl
+import dev.pawl.UsageError
+import dev.pawl.WorkflowContext
+import dev.pawl.WorkflowFailed
+import dev.pawl.Status
+import dev.pawl.testing.TestEnvironment
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.async
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.withContext
+import java.util.concurrent.CountDownLatch
+import kotlin.coroutines.suspendCoroutine
+import kotlin.time.Duration.Companion.seconds
+
+/** Workflow code that does what it must not: each time one clear sentence. */
+fun Harness.mistakeTests() {
+    suspend fun failureOf(code: suspend (WorkflowContext) -> Unit): WorkflowFailed {
+        TestEnvironment { workflow<Unit>("w", { ctx -> code(ctx) }) }.use { env ->
+            return thrown<WorkflowFailed> { env.start<Unit>("w", "w").result() }
+        }
+    }
+
+    fun mistake(name: String, part: String, code: suspend (WorkflowContext) -> Unit) = test(name) {
+        val failure = failureOf(code)
+        same("UsageError", failure.type)
+        holds(part in failure.message, failure.message)
+    }
+
+    mistake("delay() in a workflow", "use ctx.sleep()") { delay(1) }
+    mistake("suspendCoroutine() in a workflow", "not a step") { suspendCoroutine<Unit> { } }
+    mistake("async() in a workflow", "not a step") { coroutineScope { async { }.await() } }
+    test("withContext() in a workflow") {
+        val end = CountDownLatch(1)
+        val failure = failureOf { withContext(Dispatchers.IO) { end.await() } }
+        end.countDown()
+        holds("not a step" in failure.message, failure.message)
+    }
+    mistake("delay() in one arm of a join", "use ctx.sleep()") { ctx ->
+        ctx.join({ it.sleep(1.seconds) }, { delay(1) })
+    }
+    mistake("an empty name", "the name must not be empty") { it.run("") { }.await() }
+    mistake("a negative duration", "negative") { it.sleep((-1).seconds) }
+    mistake("any of nothing", "would wait for ever") { it.any<Unit>() }
+    mistake("version 0", "begin with 1") { it.v(0) }
+    mistake("a retry policy that cannot be", "retry") { it.run("x", retry = dev.pawl.Retry(attempts = 2, factor = 0.1)) { }.await() }
+
+    test("a context used in an operation is refused there") {
+        val failure = failureOf { ctx -> ctx.run<Unit>("inner") { ctx.run("nested") { } }.await() }
+        same("UsageError", failure.type)
+        holds("outside of its workflow" in failure.message, failure.message)
+    }
+    test("code that is not deterministic fails the run with the whole report") {
+        var count = 0
+        TestEnvironment {
+            replayEveryTurn = true
+            workflow<Unit, Unit>("w", { ctx, _ ->
+                ++count
+                ctx.run("step $count") { }.await()
+                ctx.sleep(1.seconds)
+            }, fingerprint = "1")
+        }.use { env ->
+            val failure = thrown<WorkflowFailed> { env.start<Unit, Unit>("w", "w", Unit).result() }
+            same("DETERMINISM_VIOLATION", failure.type)
+            holds("expected 'step 2', got 'step 1'" in failure.message, failure.toString())
+        }
+    }
+    test("a deploy that breaks a run blocks it, and the fixed one goes on") {
+        inDirectory { directory ->
+            suspend fun version(print: String, name: String, body: suspend (dev.pawl.Engine) -> Unit) = Pawl.open("sqlite:$directory/a.db") {
+                workflow<Unit, String>("w", { ctx, _ -> ctx.run(name) { name }.await() + ctx.signal<String>("go").await() }, fingerprint = print)
+                onTrouble = {}
+            }.use { body(it) }
+            version("1", "a") { engine ->
+                engine.start<Unit, String>("w", "w", Unit)
+                while (engine.describe("w").status != Status.WAITING) Thread.onSpinWait()
+            }
+            version("2", "b") { engine ->
+                engine.get<String>("w").signal("go", "!")
+                while (engine.describe("w").status != Status.BLOCKED) Thread.onSpinWait()
+                val reason = engine.describe("w").reason
+                holds("expected 'b', got 'a'" in reason, reason)
+            }
+            version("3", "a") { engine ->
+                try {
+                    engine.get<String>("w").resume()
+                } catch (_: Closed) {
+                    // It went on by itself, since the code has changed, and has ended.
+                }
+                same("a!", engine.get<String>("w").result())
+            }
+        }
+    }
+    test("the same workflow twice is refused") {
+        thrown<UsageError> {
+            TestEnvironment {
+                workflow<Unit>("w", { })
+                workflow<Unit>("w", { })
+            }
+        }
+    }
+}
