@@ -84,7 +84,7 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
     // Nobody is inside: it was not handed out.
     context_.back = [&engine = engine_, back = std::move(back)]() mutable {
       back();
-      --engine.active_;
+      engine.one_less_out();
     };
     context_.host.store(&host, std::memory_order_release);
     is_known_ = true;
@@ -217,6 +217,15 @@ Result<void> ApiEngine::start() {
 }
 
 void ApiEngine::stop() {
+  // First, so that an attempt that is stopped is not taken for one that has failed.
+  engine::Engine* made = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    made = engine_.get();
+  }
+  if (made != nullptr) {
+    made->begin_stop();
+  }
   std::unordered_map<std::uint64_t, Attempt> attempts;
   {
     const std::scoped_lock lock(mutex_);
@@ -257,6 +266,13 @@ void ApiEngine::revoke_contexts() {
 }
 
 // --- Working -------------------------------------------------------------------------------------
+
+void ApiEngine::one_less_out() {
+  --active_;
+  if (clock_ != nullptr) {
+    queue_.wake();  // Whoever polls may have looked before.
+  }
+}
 
 bool ApiEngine::has_nothing_out() {
   const std::scoped_lock lock(mutex_);
@@ -350,8 +366,10 @@ Result<void> ApiEngine::end_attempt(std::uint64_t attempt, engine::ActivityOutco
     }
     done = std::move(found->second.done);
     attempts_.erase(found);
+    ++active_;  // Till what follows from it is under way: time must not jump before.
   }
   done(std::move(outcome));
+  one_less_out();
   return {};
 }
 

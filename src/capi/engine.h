@@ -97,12 +97,13 @@ class ApiEngine {
   engine::RemoteBody operation_body(pawl_context context, replay::FutureId future);
   engine::RemoteBody activity_body();
   void revoke_contexts();
+  void one_less_out();
   bool has_nothing_out();
 
   const ApiOptions options_;
   std::shared_ptr<store::Store> store_;
   EventQueue queue_;
-  std::atomic<std::size_t> active_ = 0;  // Contexts that are out.
+  std::atomic<std::size_t> active_ = 0;  // Contexts that are out, and attempts that are ending.
 
   std::mutex mutex_;
   std::vector<engine::Definition> definitions_;

@@ -173,7 +173,7 @@ Result<void> EngineImpl::start() {
   return {};
 }
 
-void EngineImpl::stop() {
+void EngineImpl::begin_stop() {
   if (closed_.exchange(true)) {
     return;
   }
@@ -190,6 +190,13 @@ void EngineImpl::stop() {
     stop_tasks();
     run_job_done();  // What was counted for the engine itself.
   });
+}
+
+void EngineImpl::stop() {
+  if (stop_called_.exchange(true)) {
+    return;
+  }
+  begin_stop();
   env_->wait(stopped_, -1);
   store_->watch({});  // A wait() may have begun to watch meanwhile.
   if (worker_ != 0) {
@@ -202,6 +209,7 @@ void EngineImpl::stop() {
 
 void EngineImpl::abandon() {
   closed_ = true;
+  stop_called_ = true;
   stopping_ = true;
   store_->watch({});
 }

@@ -92,6 +92,9 @@ class Engine {
   // now on. Blocks; from outside of all lanes. Activities that run are asked to stop and waited
   // for.
   virtual void stop() = 0;
+  // What stop() does first: asks for all of that and does not wait. An attempt that is told to have
+  // failed after it was stopped: it begins again elsewhere.
+  virtual void begin_stop() = 0;
 
   // For tests of crashes, in one thread: forgets everything at once, as if the process had died.
   // The environment has dropped its jobs before.

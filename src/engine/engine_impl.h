@@ -50,6 +50,7 @@ class EngineImpl final : public Engine {
   void keep_to_clock();
 
   Result<void> start() override;
+  void begin_stop() override;
   void stop() override;
   void abandon() override;
   void start_run(StartRequest request, Callback<StartedRun> done) override;
@@ -300,6 +301,7 @@ class EngineImpl final : public Engine {
   // is left who could end this engine before the one that made it so has posted finish_stopping().
   std::atomic<std::size_t> jobs_ = 1;
   std::atomic<bool> closed_ = false;  // No more client calls.
+  std::atomic<bool> stop_called_ = false;
   std::atomic<bool> change_posted_ = false;
   std::atomic<bool> ends_posted_ = false;
   bool started_ = false;

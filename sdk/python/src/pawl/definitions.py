@@ -1,0 +1,145 @@
+"""Workflows and activities: functions with a name that histories know them by."""
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional, TypeVar, Union, overload
+
+from .errors import UsageError
+from .options import Matching, OnChange, Retry
+from .payload import Signature
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class WorkflowDefinition:
+    name: str
+    function: Callable[..., Any]
+    matching: Matching
+    fingerprint: str
+    on_change: OnChange
+    signature: Signature = field(repr=False)
+
+
+@dataclass
+class ActivityDefinition:
+    name: str
+    function: Callable[..., Any]
+    compensation_retry: Optional[Retry]
+    signature: Signature = field(repr=False)
+
+
+def _fingerprint(function: Callable[..., Any]) -> str:
+    """Of the source of its module: whatever a change in it may have changed."""
+    module = sys.modules.get(function.__module__)
+    try:
+        source = inspect.getsource(module if module is not None else function)
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@overload
+def workflow(function: F) -> F: ...
+
+
+@overload
+def workflow(
+    *,
+    name: Optional[str] = ...,
+    matching: Matching = ...,
+    fingerprint: Optional[str] = ...,
+    on_change: OnChange = ...,
+) -> Callable[[F], F]: ...
+
+
+def workflow(
+    function: Optional[F] = None,
+    *,
+    name: Optional[str] = None,
+    matching: Matching = Matching.STRICT,
+    fingerprint: Optional[str] = None,
+    on_change: OnChange = OnChange.VERIFY,
+) -> Any:
+    """An `async def` whose first parameter is its Context. `fingerprint` says whether two processes
+    have the same code: by default a digest of the module's source; empty: unknown."""
+
+    def decorate(function: F) -> F:
+        if not inspect.iscoroutinefunction(function):
+            raise UsageError(
+                f"workflow '{getattr(function, '__name__', function)}' must be an async def"
+            )
+        if not inspect.signature(function).parameters:
+            raise UsageError(
+                f"workflow '{function.__name__}' takes its context first: "
+                f"async def {function.__name__}(ctx, …)"
+            )
+        print_ = _fingerprint(function) if fingerprint is None else fingerprint
+        chosen = function.__name__ if name is None else name
+        if not chosen:
+            raise UsageError("a workflow needs a name")
+        function.__pawl__ = WorkflowDefinition(  # type: ignore[attr-defined]
+            chosen, function, matching, print_, on_change, Signature(function, skip=1)
+        )
+        return function
+
+    return decorate if function is None else decorate(function)
+
+
+@overload
+def activity(function: F) -> F: ...
+
+
+@overload
+def activity(
+    *, name: Optional[str] = ..., compensation_retry: Optional[Retry] = ...
+) -> Callable[[F], F]: ...
+
+
+def activity(
+    function: Optional[F] = None,
+    *,
+    name: Optional[str] = None,
+    compensation_retry: Optional[Retry] = None,
+) -> Any:
+    """A function, async or not, for ctx.schedule() and ctx.compensate(). `compensation_retry`: when
+    it runs as a compensation; by default ten attempts."""
+
+    def decorate(function: F) -> F:
+        if not callable(function):
+            raise UsageError(f"{function!r} cannot be called")
+        chosen = function.__name__ if name is None else name
+        if not chosen:
+            raise UsageError("an activity needs a name")
+        function.__pawl__ = ActivityDefinition(  # type: ignore[attr-defined]
+            chosen, function, compensation_retry, Signature(function, skip=0)
+        )
+        return function
+
+    return decorate if function is None else decorate(function)
+
+
+def definition_of(
+    function: Any,
+) -> Optional[Union[WorkflowDefinition, ActivityDefinition]]:
+    return getattr(function, "__pawl__", None)
+
+
+def signature_of(function: Any) -> Optional[Signature]:
+    known = definition_of(function)
+    return None if known is None else known.signature
+
+
+def name_of(function: Union[str, Callable[..., Any]], call: str) -> str:
+    if isinstance(function, str):
+        return function
+    known = definition_of(function)
+    if known is None:
+        raise UsageError(
+            f"{call}: {getattr(function, '__name__', function)!r} is neither a name nor decorated "
+            "with @pawl.workflow or @pawl.activity"
+        )
+    return known.name

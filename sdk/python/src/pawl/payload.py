@@ -1,0 +1,439 @@
+"""Payloads: values as JSON, and back by type hints.
+
+Written as JSON: plain values, dataclasses, pydantic models, enumerations (by value), datetime, date
+and time (ISO 8601), timedelta (seconds), UUID, Decimal and Path (texts), bytes (base64), tuples and
+sets (lists). A hint says what becomes of JSON again; without one it stays as it is.
+"""
+from __future__ import annotations
+
+import base64
+import collections.abc
+import dataclasses
+import datetime
+import decimal
+import enum
+import inspect
+import json
+import pathlib
+import types
+import typing
+import uuid
+from typing import Any, Callable, Optional, Union
+
+from .errors import PayloadError
+
+Converter = Callable[[Any], Any]
+
+
+class _Mismatch(Exception):
+    """Says what is wrong, and inside of what."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        self.path = ""
+
+    def inside(self, part: str) -> "_Mismatch":
+        self.path = part + self.path
+        return self
+
+
+# --- Writing --------------------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, (uuid.UUID, decimal.Decimal, pathlib.PurePath)):
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=lambda each: (str(type(each)), str(each)))
+    if isinstance(value, collections.abc.Mapping):
+        return dict(value)
+    if hasattr(value, "model_dump"):  # pydantic
+        return value.model_dump(mode="json")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+_encoder = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+)
+
+
+def encode(value: Any, where: str) -> bytes:
+    if value is None:
+        return b"null"
+    try:
+        return _encoder.encode(value).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PayloadError(f"{where}: {error}") from None
+
+
+def encode_arguments(arguments: tuple, where: str) -> bytes:
+    """One value stands for itself, several are an array."""
+    if len(arguments) == 1:
+        return encode(arguments[0], where)
+    return encode(list(arguments) if arguments else None, where)
+
+
+# --- Reading --------------------------------------------------------------------------------------
+
+
+_read_json = json.JSONDecoder().decode  # Without asking for the encoding.
+
+
+def read_json(data: bytes) -> Any:
+    """Raises ValueError."""
+    return _read_json(str(data, "utf-8"))
+
+
+def parse(data: bytes, where: str) -> Any:
+    if not data:
+        return None
+    try:
+        return read_json(data)
+    except ValueError:
+        raise PayloadError(f"{where}: it is no JSON") from None
+
+
+def decode(data: bytes, converter: Optional[Converter], where: str) -> Any:
+    value = parse(data, where)
+    return value if converter is None else convert(value, converter, where)
+
+
+def convert(value: Any, converter: Optional[Converter], where: str) -> Any:
+    if converter is None:
+        return value
+    try:
+        return converter(value)
+    except _Mismatch as error:
+        at = f" at {error.path.lstrip('.')}" if error.path else ""
+        raise PayloadError(f"{where}{at}: {error.problem}") from None
+
+
+_converters: dict[Any, Optional[Converter]] = {}
+
+
+def converter_for(hint: Any) -> Optional[Converter]:
+    """None: JSON stays as it is."""
+    try:
+        if hint not in _converters:
+            _converters[hint] = _make_converter(hint)
+        return _converters[hint]
+    except TypeError:  # Not hashable.
+        return _make_converter(hint)
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+def _exactly(expected: type, name: str) -> Converter:
+    def read(value: Any) -> Any:
+        if type(value) is expected:
+            return value
+        raise _Mismatch(f"{name} is expected, not {_show(value)}")
+
+    return read
+
+
+def _read_float(value: Any) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    raise _Mismatch(f"a number is expected, not {_show(value)}")
+
+
+def _by(make: Callable[[Any], Any], name: str) -> Converter:
+    def read(value: Any) -> Any:
+        try:
+            return make(value)
+        except Exception:
+            raise _Mismatch(f"{name} is expected, not {_show(value)}") from None
+
+    return read
+
+
+def _read_moment(value: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(value[:-1] + "+00:00" if value[-1:] == "Z" else value)
+
+
+_SIMPLE: dict[Any, Converter] = {
+    int: _exactly(int, "a whole number"),
+    str: _exactly(str, "a text"),
+    bool: _exactly(bool, "true or false"),
+    float: _read_float,
+    datetime.datetime: _by(_read_moment, "a time in ISO 8601"),
+    datetime.date: _by(datetime.date.fromisoformat, "a date in ISO 8601"),
+    datetime.time: _by(datetime.time.fromisoformat, "a time of day in ISO 8601"),
+    datetime.timedelta: _by(lambda value: datetime.timedelta(seconds=value), "seconds"),
+    uuid.UUID: _by(uuid.UUID, "a UUID"),
+    decimal.Decimal: _by(lambda value: decimal.Decimal(str(value)), "a decimal number"),
+    bytes: _by(lambda value: base64.b64decode(value, validate=True), "base64"),
+    pathlib.Path: _by(pathlib.Path, "a path"),
+}
+
+_LISTS: dict[Any, Callable[[Any], Any]] = {
+    list: list,
+    set: set,
+    frozenset: frozenset,
+    collections.abc.Sequence: list,
+    collections.abc.Iterable: list,
+    collections.abc.Collection: list,
+    collections.abc.Set: set,
+    collections.abc.MutableSequence: list,
+}
+_MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+
+
+def _make_converter(hint: Any) -> Optional[Converter]:
+    if hint is Any or hint is None or hint is type(None) or hint is object:
+        return None
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    if isinstance(hint, typing.TypeVar):
+        return None
+    if hasattr(hint, "__supertype__"):  # NewType
+        return converter_for(hint.__supertype__)
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    if origin is typing.Annotated:
+        return converter_for(arguments[0])
+    if origin is Union or origin is getattr(types, "UnionType", Union):
+        return _union(arguments)
+    if origin is typing.Literal:
+        return _literal(arguments)
+    if origin is tuple or hint is tuple:
+        return _tuple(arguments)
+    if (origin or hint) in _LISTS:
+        return _list(_LISTS[origin or hint], arguments)
+    if (origin or hint) in _MAPPINGS:
+        return _mapping(arguments)
+    if not isinstance(hint, type):
+        return None
+    if issubclass(hint, enum.Enum):
+        return _by(hint, "one of " + ", ".join(_show(each.value) for each in hint))
+    if hasattr(hint, "model_validate"):  # pydantic
+        return _model(hint)
+    if dataclasses.is_dataclass(hint):
+        return _dataclass(hint)
+    if issubclass(hint, tuple) and hasattr(hint, "_fields"):
+        return _by(lambda value: hint(*value), f"{hint.__name__} as a list")
+    return None
+
+
+def _union(arguments: tuple) -> Optional[Converter]:
+    has_none = type(None) in arguments
+    others = [converter_for(each) for each in arguments if each is not type(None)]
+    if None in others:
+        return None
+
+    def read(value: Any) -> Any:
+        if value is None and has_none:
+            return None
+        problem: Optional[_Mismatch] = None
+        for converter in others:
+            try:
+                return converter(value)  # type: ignore[misc]
+            except _Mismatch as error:
+                problem = problem or error
+        raise problem  # type: ignore[misc]
+
+    return read
+
+
+def _literal(arguments: tuple) -> Converter:
+    def read(value: Any) -> Any:
+        for each in arguments:
+            if each == value and type(each) is type(value):
+                return each
+        raise _Mismatch(f"one of {', '.join(map(repr, arguments))} is expected, not {_show(value)}")
+
+    return read
+
+
+def _elements(value: Any, converters: Any) -> list:
+    elements = []
+    for i, (each, converter) in enumerate(zip(value, converters)):
+        try:
+            elements.append(each if converter is None else converter(each))
+        except _Mismatch as error:
+            raise error.inside(f"[{i}]") from None
+    return elements
+
+
+def _check_list(value: Any) -> list:
+    if not isinstance(value, list):
+        raise _Mismatch(f"a list is expected, not {_show(value)}")
+    return value
+
+
+def _list(make: Callable[[Any], Any], arguments: tuple) -> Converter:
+    converter = converter_for(arguments[0]) if arguments else None
+
+    def read(value: Any) -> Any:
+        return make(_elements(_check_list(value), [converter] * len(value)))
+
+    return read
+
+
+def _tuple(arguments: tuple) -> Converter:
+    is_open = not arguments or arguments[-1] is Ellipsis
+    if arguments == ((),):  # tuple[()] before 3.11
+        arguments = ()
+    converters = [converter_for(each) for each in arguments if each is not Ellipsis]
+
+    def read(value: Any) -> Any:
+        _check_list(value)
+        if is_open:
+            return tuple(_elements(value, (converters or [None]) * len(value)))
+        if len(value) != len(converters):
+            raise _Mismatch(f"{len(converters)} elements are expected, not {len(value)}")
+        return tuple(_elements(value, converters))
+
+    return read
+
+
+def _mapping(arguments: tuple) -> Converter:
+    key = converter_for(arguments[0]) if arguments else None
+    element = converter_for(arguments[1]) if arguments else None
+    if arguments and arguments[0] is int:
+        key = _by(int, "a whole number as the key")
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _Mismatch(f"an object is expected, not {_show(value)}")
+        result = {}
+        for name, each in value.items():
+            try:
+                result[name if key is None else key(name)] = (
+                    each if element is None else element(each)
+                )
+            except _Mismatch as error:
+                raise error.inside(f".{name}") from None
+        return result
+
+    return read
+
+
+def _model(model: Any) -> Converter:
+    def read(value: Any) -> Any:
+        try:
+            return model.model_validate(value)
+        except ValueError as error:
+            raise _Mismatch(f"{model.__name__}: {error}") from None
+
+    return read
+
+
+def _dataclass(cls: Any) -> Converter:
+    fields: dict[str, Optional[Converter]] = {}
+    required: set[str] = set()
+    _prepared = False
+
+    def prepare() -> None:  # Late: a class may refer to itself.
+        nonlocal _prepared
+        hints = typing.get_type_hints(cls)
+        for field in dataclasses.fields(cls):
+            if field.init:
+                fields[field.name] = converter_for(hints.get(field.name, Any))
+                if (
+                    field.default is dataclasses.MISSING
+                    and field.default_factory is dataclasses.MISSING
+                ):
+                    required.add(field.name)
+        _prepared = True
+
+    def read(value: Any) -> Any:
+        if not _prepared:
+            prepare()
+        if not isinstance(value, dict):
+            raise _Mismatch(f"an object ({cls.__name__}) is expected, not {_show(value)}")
+        arguments = {}
+        for name, converter in fields.items():
+            if name in value:
+                try:
+                    each = value[name]
+                    arguments[name] = each if converter is None else converter(each)
+                except _Mismatch as error:
+                    raise error.inside(f".{name}") from None
+            elif name in required:
+                raise _Mismatch(f"{cls.__name__} needs '{name}'")
+        return cls(**arguments)
+
+    return read
+
+
+# --- Functions ------------------------------------------------------------------------------------
+
+
+class Signature:
+    """How JSON becomes the arguments of a function, and its result is read again."""
+
+    def __init__(self, function: Callable[..., Any], skip: int) -> None:
+        try:
+            hints = typing.get_type_hints(function, include_extras=False)
+        except Exception:  # A name that is known to type checkers only.
+            hints = {}
+        self.result = converter_for(hints.get("return", Any))
+        parameters = list(inspect.signature(function).parameters.values())[skip:]
+        self.parameters = [
+            each
+            for each in parameters
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        ]
+        self.takes_any_number = any(each.kind == each.VAR_POSITIONAL for each in parameters)
+        self.converters = [converter_for(hints.get(each.name, Any)) for each in self.parameters]
+        self.required = sum(1 for each in self.parameters if each.default is each.empty)
+
+    def arguments(self, data: bytes, where: str) -> list:
+        value = parse(data, where)
+        if self.takes_any_number:
+            return value if isinstance(value, list) else [] if value is None else [value]
+        if not self.parameters or (value is None and self.required == 0):
+            return []
+        if len(self.parameters) == 1:
+            return [convert(value, self.converters[0], where)]
+        if not isinstance(value, list) and self.required <= 1:
+            return [convert(value, self.converters[0], where)]
+        if not isinstance(value, list) or not (
+            self.required <= len(value) <= len(self.parameters)
+        ):
+            raise PayloadError(
+                f"{where}: a list of {len(self.parameters)} arguments is expected, not {_show(value)}"
+            )
+        return [
+            convert(each, converter, f"{where}[{i}]")
+            for i, (each, converter) in enumerate(zip(value, self.converters))
+        ]
+
+
+_results: dict[Any, Optional[Converter]] = {}
+
+
+def result_converter(function: Any) -> Optional[Converter]:
+    """By what `function` says that it returns."""
+    code = getattr(function, "__code__", None)
+    annotations = getattr(function, "__annotations__", None)
+    if code is None or not annotations or "return" not in annotations:
+        return None
+    key = (id(code), id(annotations["return"]))
+    found = _results.get(key, _results)
+    if found is _results:
+        try:
+            hint = typing.get_type_hints(function).get("return", Any)
+        except Exception:
+            hint = Any
+        found = _results[key] = converter_for(hint)
+        _kept.append((code, annotations["return"]))  # So that the ids stay theirs.
+    return found  # type: ignore[return-value]
+
+
+_kept: list = []

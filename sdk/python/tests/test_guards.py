@@ -1,0 +1,139 @@
+"""What workflow code must not do."""
+import asyncio
+import datetime
+import logging
+import os
+import pathlib
+import random
+import secrets
+import socket
+import subprocess
+import threading
+import time
+import unittest
+import uuid
+from datetime import date
+from datetime import datetime as moment
+from time import time as clock
+from typing import Any, Callable
+from uuid import uuid4
+
+from pawl.testing import Replayer
+from support import SOON, Environment, pawl
+
+CALLS: "dict[str, tuple[Callable[[], Any], str]]" = {
+    "time.time": (lambda: time.time(), "ctx.time()"),
+    "time.time, taken before": (lambda: clock(), "ctx.time()"),
+    "time.monotonic": (lambda: time.monotonic(), "ctx.time()"),
+    "time.sleep": (lambda: time.sleep(0), "ctx.sleep("),
+    "datetime.now": (lambda: datetime.datetime.now(), "ctx.now()"),
+    "datetime.now, taken before": (lambda: moment.now(datetime.timezone.utc), "ctx.now()"),
+    "datetime.utcnow": (lambda: moment.utcnow(), "ctx.now()"),
+    "datetime.today": (lambda: moment.today(), "ctx.now()"),
+    "date.today": (lambda: date.today(), "ctx.now()"),
+    "random.random": (lambda: random.random(), "ctx.random()"),
+    "random.choice": (lambda: random.choice([1]), "ctx.random()"),
+    "random.shuffle": (lambda: random.shuffle([1]), "ctx.random()"),
+    "uuid.uuid1": (lambda: uuid.uuid1(), "ctx.uuid()"),
+    "uuid.uuid4": (lambda: uuid.uuid4(), "ctx.uuid()"),
+    "uuid.uuid4, taken before": (lambda: uuid4(), "ctx.uuid()"),
+    "os.urandom": (lambda: os.urandom(4), "ctx.random()"),
+    "secrets.token_hex": (lambda: secrets.token_hex(), "ctx.run("),
+    "open": (lambda: open("/dev/null"), "ctx.run("),
+    "Path.read_text": (lambda: pathlib.Path("/dev/null").read_text(), "ctx.run("),
+    "socket": (lambda: socket.socket(), "ctx.run("),
+    "Thread.start": (lambda: threading.Thread(target=print).start(), "ctx.join()"),
+    "subprocess.run": (lambda: subprocess.run(["true"]), "ctx.run("),
+    "asyncio.sleep": (lambda: asyncio.sleep(0), "ctx.sleep("),
+    "asyncio.create_task": (lambda: asyncio.create_task(None), "ctx.join()"),
+    "asyncio.get_event_loop": (lambda: asyncio.get_event_loop(), "ctx.join()"),
+}
+
+
+async def calling(ctx: pawl.Context, name: str) -> None:
+    made = CALLS[name][0]()
+    if asyncio.iscoroutine(made):
+        await made
+
+
+class GuardTest(unittest.TestCase):
+    def test_each_is_refused_with_what_to_use(self) -> None:
+        replayer = Replayer(calling)
+        for name, (_, advice) in CALLS.items():
+            with self.subTest(name=name):
+                replay = replayer.replay([], name)
+                self.assertIsInstance(replay.error, pawl.NonDeterministicCall)
+                self.assertIn(advice, str(replay.error))
+
+    def test_nobody_else_notices(self) -> None:
+        Replayer(calling)  # The guards are there.
+        self.assertLess(abs(time.time() - clock()), 60)
+        self.assertIs(type(moment.now()), datetime.datetime)
+        self.assertIs(type(moment.now(datetime.timezone.utc).tzinfo), datetime.timezone)
+        self.assertIs(type(moment.today()), datetime.datetime)
+        self.assertIs(type(date.today()), datetime.date)
+        self.assertEqual(uuid.uuid4().version, 4)
+        self.assertEqual(len(os.urandom(4)), 4)
+        self.assertTrue(asyncio.iscoroutinefunction(asyncio.sleep))
+        asyncio.run(asyncio.sleep(0))
+
+        class Own(datetime.datetime):
+            pass
+
+        self.assertIs(type(Own.now()), Own)
+
+    def test_operations_and_other_threads_are_free(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> bool:
+            return await ctx.run("clock", lambda: bool(time.time() and moment.now() and uuid4()))
+
+        ended, seen = threading.Event(), []
+
+        def other() -> None:
+            while not ended.is_set():
+                seen.append(time.time())
+                moment.now()
+
+        with Environment(workflows=[flow]) as env:
+            thread = threading.Thread(target=other)
+            thread.start()
+            try:
+                runs = [env.start(flow, f"r-{i}").wait(SOON) for i in range(20)]
+                self.assertEqual([run.result().wait(SOON) for run in runs], [True] * 20)
+            finally:
+                ended.set()
+                thread.join()
+        self.assertTrue(seen)
+
+    def test_logging_and_seeded_numbers_are_allowed(self) -> None:
+        async def flow(ctx: pawl.Context) -> float:
+            logging.getLogger("test").info("at %s", ctx.now())
+            import colorsys  # noqa: F401  Imports open files.
+
+            return random.Random(7).random()
+
+        replay = Replayer(flow).replay([])
+        self.assertEqual((replay.error, replay.result), (None, random.Random(7).random()))
+
+    def test_handlers_of_dropped_code_are_guarded_too(self) -> None:
+        seen = []
+
+        async def flow(ctx: pawl.Context) -> None:
+            try:
+                await ctx.sleep(1)
+            finally:
+                try:
+                    time.time()
+                except pawl.NonDeterministicCall:
+                    seen.append("refused")
+                try:
+                    ctx.sleep(1)
+                except pawl.UsageError as error:
+                    seen.append(str(error))
+
+        self.assertEqual(Replayer(flow).replay([]).outcome, "suspended")
+        self.assertEqual(seen, ["refused", "the workflow is being removed from memory"])
+
+
+if __name__ == "__main__":
+    unittest.main()

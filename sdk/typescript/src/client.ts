@@ -1,0 +1,259 @@
+// Client: runs of a store, seen from outside of them.
+import { Closed, NotFound, TimedOut, UsageError, WorkflowCancelled, WorkflowFailed } from "./errors";
+import { C, makeError, native, type Handle } from "./native";
+import { milliseconds, ON_EXISTING, pick, type Duration, type Event, type Tags } from "./options";
+import { decode, decodeFailure, encode, failureOf } from "./payload";
+import type { Entry } from "./replay";
+import { nameOf, type WorkflowFunction } from "./workflow";
+
+export interface StartOptions<I> {
+  /** The user's; without it a new one is made. */
+  id?: string;
+  input?: I;
+  /** What to do when there is a run with this id. Default: that one is returned. */
+  onExisting?: keyof typeof ON_EXISTING;
+  tags?: Tags;
+}
+export interface SignalWithStartOptions<I> extends StartOptions<I> {
+  id: string;
+  signal: string;
+  value?: unknown;
+  event?: Event;
+}
+/** Options may be left out if the workflow takes no input. */
+type StartArguments<I> = undefined extends I
+  ? [options?: StartOptions<I>]
+  : [options: StartOptions<I> & { input: I }];
+
+export type Status =
+  | "running" | "waiting" | "compensating" | "completed" | "failed" | "cancelled" | "recurred" | "blocked";
+
+/** What is known about a run, as `pawl show --json` has it. */
+export interface Description {
+  readonly id: string;
+  readonly kind: string;
+  readonly status: Status;
+  readonly [field: string]: unknown;
+}
+export interface ListQuery {
+  kinds?: readonly string[];
+  statuses?: readonly Status[];
+  tags?: Tags;
+  /** Default 100. */
+  limit?: number;
+  /** `next` of an earlier answer. */
+  cursor?: string;
+}
+export interface Page {
+  readonly runs: Description[];
+  /** Empty: there are no more. */
+  readonly next: string;
+}
+
+export interface Reply {
+  readonly payload: string;
+  readonly runStatus: number;
+  readonly flag: boolean;
+}
+interface Pending {
+  resolve(reply: Reply): void;
+  reject(error: unknown): void;
+}
+
+/** Calls that were given a tag, and are answered by an event. */
+export abstract class Client {
+  private readonly pending = new Map<number, Pending>();
+  private lastTag = 0;
+  protected isClosed = false;
+
+  /** For the library. */
+  protected constructor(protected readonly handle: Handle) {}
+
+  /** Somebody waits for an answer, or nobody any more. */
+  protected abstract waits(isWaiting: boolean): void;
+
+  protected answer(tag: number, status: number, reply: Reply): void {
+    const pending = this.pending.get(tag);
+    if (pending === undefined) {
+      return;
+    }
+    this.forget(tag);
+    if (status === 0) {
+      pending.resolve(reply);
+    } else {
+      pending.reject(makeError(status, reply.payload));
+    }
+  }
+  protected rejectAll(): void {
+    for (const [tag, pending] of [...this.pending]) {
+      this.forget(tag);
+      pending.reject(new Closed("the engine has been closed"));
+    }
+  }
+  private forget(tag: number): void {
+    this.pending.delete(tag);
+    if (this.pending.size === 0) {
+      this.waits(false);
+    }
+  }
+
+  /** For the library. */
+  ask(send: (engine: Handle, tag: number) => void, timeout?: Duration): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (this.isClosed) {
+        throw new Closed("the engine has been closed");
+      }
+      const tag = ++this.lastTag;
+      send(this.handle, tag);
+      this.pending.set(tag, { resolve, reject });
+      this.waits(true);
+      if (timeout !== undefined) {
+        const limit = milliseconds(timeout, "timeout");
+        const timer = setTimeout(() => {
+          this.forget(tag);
+          reject(new TimedOut(`no answer in ${limit} ms`));
+        }, limit);
+        const stop = (): void => clearTimeout(timer);
+        this.pending.set(tag, {
+          resolve: (reply) => (stop(), resolve(reply)),
+          reject: (error) => (stop(), reject(error)),
+        });
+      }
+    });
+  }
+
+  /** Starts a run. Its handle comes when that is durable. */
+  start<I, O>(workflow: WorkflowFunction<I, O>, ...options: StartArguments<I>): Promise<RunHandle<Awaited<O>>>;
+  start<O = unknown>(kind: string, options?: StartOptions<unknown>): Promise<RunHandle<O>>;
+  start(workflow: string | WorkflowFunction, options: StartOptions<unknown> = {}): Promise<RunHandle<unknown>> {
+    return this.startRun(workflow, options, "start");
+  }
+  /** Starts a run if there is none with this id, and sends it a signal: both or nothing. */
+  signalWithStart<I, O>(
+    workflow: WorkflowFunction<I, O> | string,
+    options: SignalWithStartOptions<I>,
+  ): Promise<RunHandle<Awaited<O>>> {
+    return this.startRun(workflow, options, "signalWithStart") as Promise<RunHandle<Awaited<O>>>;
+  }
+  private async startRun(
+    workflow: string | WorkflowFunction,
+    options: StartOptions<unknown> & Partial<SignalWithStartOptions<unknown>>,
+    call: string,
+  ): Promise<RunHandle<unknown>> {
+    const kind = nameOf(workflow, call);
+    if (call === "signalWithStart" && !options.signal) {
+      throw new UsageError("signalWithStart: the signal's name must not be empty");
+    }
+    const input = encode(options.input, `input of workflow '${kind}'`);
+    const existing = pick(ON_EXISTING, options.onExisting ?? "return", call);
+    const tags = options.tags && JSON.stringify(options.tags);
+    const value = options.signal && encode(options.value, `signal '${options.signal}'`);
+    const event = options.event && JSON.stringify(options.event);
+    const { payload, flag } = await this.ask((engine, tag) =>
+      native.clientStart(engine, tag, kind, options.id, input, existing, tags, options.signal, value, event),
+    );
+    return new RunHandle(this, payload, flag);
+  }
+
+  /** The newest run with this id, whether there is one or not. */
+  get<O = unknown>(id: string): RunHandle<O> {
+    return new RunHandle<O>(this, id, false);
+  }
+  async list(query: ListQuery = {}): Promise<Page> {
+    const { payload } = await this.ask((engine, tag) => native.clientList(engine, tag, JSON.stringify(query)));
+    return JSON.parse(payload) as Page;
+  }
+  /** The same for a promise that is known by its token. */
+  async resolve(token: string, value?: unknown): Promise<void> {
+    const [run, promise] = native.tokenParts(token);
+    await this.get(run).resolve(promise, value);
+  }
+  async reject(token: string, error: unknown): Promise<void> {
+    const [run, promise] = native.tokenParts(token);
+    await this.get(run).reject(promise, error);
+  }
+}
+
+/** A run, by its id. */
+export class RunHandle<O> {
+  /** For the library. */
+  constructor(
+    private readonly client: Client,
+    readonly id: string,
+    /** start() has made it. */
+    readonly isNew: boolean,
+  ) {}
+
+  /**
+   * Waits for its end, and for that of those it recurs to. Throws WorkflowFailed or WorkflowCancelled if
+   * it ended so.
+   */
+  async result(options: { timeout?: Duration } = {}): Promise<O> {
+    const { payload, runStatus } = await this.client.ask(
+      (engine, tag) => native.clientResult(engine, tag, this.id),
+      options.timeout,
+    );
+    if (runStatus === C.RUN_COMPLETED) {
+      return decode(payload) as O;
+    }
+    const { type, message, details } = decodeFailure(payload);
+    if (runStatus === C.RUN_CANCELLED) {
+      throw new WorkflowCancelled(this.id, message);
+    }
+    throw new WorkflowFailed(`run '${this.id}'`, type, message, details);
+  }
+  /** False: an event with this id and source has been sent before. */
+  async signal(name: string, value?: unknown, options: { event?: Event } = {}): Promise<boolean> {
+    const payload = encode(value, `signal '${name}'`);
+    const event = options.event && JSON.stringify(options.event);
+    return (await this.client.ask((engine, tag) => native.clientSignal(engine, tag, this.id, name, payload, event))).flag;
+  }
+  async resolve(promise: string, value?: unknown): Promise<void> {
+    const payload = encode(value, `value of promise '${promise}'`);
+    await this.client.ask((engine, tag) => native.clientResolve(engine, tag, this.id, promise, payload));
+  }
+  async reject(promise: string, error: unknown): Promise<void> {
+    const { type, message, details } = failureOf(error);
+    const text = details === undefined ? undefined : encode(details, "details");
+    await this.client.ask((engine, tag) => native.clientReject(engine, tag, this.id, promise, type, message, text));
+  }
+  /** Asks it to end; its code may clean up. */
+  async cancel(reason = ""): Promise<void> {
+    await this.client.ask((engine, tag) => native.clientCancel(engine, tag, this.id, reason));
+  }
+  /** At once: no code of it runs any more. */
+  async terminate(reason = ""): Promise<void> {
+    await this.client.ask((engine, tag) => native.clientTerminate(engine, tag, this.id, reason));
+  }
+  /** False: it was paused before. */
+  async pause(): Promise<boolean> {
+    return (await this.client.ask((engine, tag) => native.clientPause(engine, tag, this.id, true))).flag;
+  }
+  async unpause(): Promise<boolean> {
+    return (await this.client.ask((engine, tag) => native.clientPause(engine, tag, this.id, false))).flag;
+  }
+  /** Has a blocked run tried again. */
+  async resume(): Promise<void> {
+    await this.client.ask((engine, tag) => native.clientResume(engine, tag, this.id));
+  }
+  async describe(): Promise<Description> {
+    const { payload } = await this.client.ask((engine, tag) => native.clientDescribe(engine, tag, this.id));
+    return JSON.parse(payload) as Description;
+  }
+  async exists(): Promise<boolean> {
+    try {
+      await this.describe();
+      return true;
+    } catch (error) {
+      if (error instanceof NotFound) {
+        return false;
+      }
+      throw error;
+    }
+  }
+  /** Its log; what replay() takes. */
+  async history(): Promise<Entry[]> {
+    const { payload } = await this.client.ask((engine, tag) => native.clientHistory(engine, tag, this.id));
+    return JSON.parse(payload) as Entry[];
+  }
+}

@@ -1,0 +1,350 @@
+// Engine: opens a store. A client for runs there; and, given workflows or activities, it works on
+// them: events of the library come in batches, first the code of runs is driven, then all the rest.
+import { activityOptions, Attempt, Watch, type Activity, type ActivityFunction, type Operation } from "./activity";
+import { Client } from "./client";
+import { Context } from "./context";
+import { ActivityError, Cancelled, PayloadError, UsageError } from "./errors";
+import { installGuards } from "./guards";
+import { C, native, type Handle, type NativeRetry } from "./native";
+import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, type Duration } from "./options";
+import { decode, encode, failureOf } from "./payload";
+import { Run, type Host } from "./run";
+import { setName, workflowOptions, type WorkflowFunction } from "./workflow";
+
+export interface EngineOptions {
+  workflows?: Readonly<Record<string, WorkflowFunction>>;
+  activities?: Readonly<Record<string, ActivityFunction>>;
+  /** False: clients' calls only. Default: whether there are workflows or activities. */
+  work?: boolean;
+  /** To take tasks from, and how many at once. Default { default: 64 }. */
+  queues?: Readonly<Record<string, number>>;
+  /** For people. Default: host and process. */
+  workerName?: string;
+  /** Default 30 s. */
+  lease?: Duration;
+  /** For runs that wait in memory. Default 256 MiB. */
+  cacheBytes?: number;
+  /** Default 64 MiB. */
+  payloadBytesMax?: number;
+  /** False: Date.now() and the like are not refused in workflow code. */
+  guards?: boolean;
+  /** Told of trouble that no call can report. Default: a line on standard error. */
+  onError?: (message: string) => void;
+}
+
+/** How many fields an event has, by kind: as the addon writes them. */
+const FIELDS: Readonly<Record<number, number>> = {
+  [C.EVENT_ACTIVATION]: 7,
+  [C.EVENT_OPERATION]: 5,
+  [C.EVENT_TASK]: 7,
+  [C.EVENT_FORGET]: 1,
+  [C.EVENT_REPLY]: 5,
+  [C.EVENT_TROUBLE]: 1,
+};
+
+/** For the library: what only tests may ask for. */
+export interface TestOptions {
+  isTest?: boolean;
+  replayEveryTurn?: boolean;
+  fakes?: Readonly<Record<string, (...args: never[]) => unknown>>;
+}
+
+export class Engine extends Client implements Host {
+  private readonly runs = new Map<Handle, Run>();
+  private readonly turns: Run[] = [];
+  private readonly watch = new Watch();
+  private readonly poller: unknown;
+  private isWorking = false;
+  private readonly ended: Promise<void>;
+  private end: () => void = () => {};
+  private readonly workflows: ReadonlyMap<string, WorkflowFunction>;
+  private readonly activities: ReadonlyMap<string, ActivityFunction>;
+  private readonly fakes: ReadonlyMap<string, ActivityFunction>;
+  /** Events that wait until all code is blocked. */
+  private rest: [kind: number, fields: unknown[]][] = [];
+
+  /** Opens a store, "sqlite:app.db" or "postgres://…", and begins to work if there is anything to do. */
+  static async open(url: string, options: EngineOptions = {}): Promise<Engine> {
+    const engine = new Engine(url, options, {});
+    engine.begin(options);
+    return engine;
+  }
+
+  protected constructor(
+    url: string,
+    private readonly options: EngineOptions,
+    test: TestOptions,
+  ) {
+    super(
+      native.engineOpen(
+        url,
+        options.workerName,
+        milliseconds(options.lease, "lease"),
+        options.cacheBytes ?? 0,
+        options.payloadBytesMax ?? 0,
+        options.queues && JSON.stringify(options.queues),
+        test.isTest ?? false,
+        test.replayEveryTurn ?? false,
+      ),
+    );
+    this.workflows = new Map(Object.entries(options.workflows ?? {}));
+    this.activities = new Map(Object.entries(options.activities ?? {}));
+    this.fakes = new Map(Object.entries((test.fakes ?? {}) as Record<string, ActivityFunction>));
+    this.ended = new Promise((resolve) => (this.end = resolve));
+    try {
+      this.register();
+    } catch (error) {
+      native.engineFree(this.handle);
+      throw error;
+    }
+    this.poller = native.poll(this.handle, (events) => this.dispatch(events));
+    native.hold(this.poller, false);
+  }
+
+  private register(): void {
+    for (const [kind, body] of this.workflows) {
+      if (typeof body !== "function") {
+        throw new UsageError(`workflow '${kind}' is no function`);
+      }
+      setName(body, kind);
+      const { matching, fingerprint, onChange } = workflowOptions(body);
+      native.addWorkflow(
+        this.handle,
+        kind,
+        pick(MATCHING, matching ?? "strict", `matching of workflow '${kind}'`),
+        fingerprint,
+        pick(ON_CHANGE, onChange ?? "verify", `onChange of workflow '${kind}'`),
+      );
+    }
+    for (const name of new Set([...this.activities.keys(), ...this.fakes.keys()])) {
+      const body = this.activities.get(name);
+      if (body === undefined) {
+        native.addActivity(this.handle, name, undefined);
+        continue;
+      }
+      if (typeof body !== "function") {
+        throw new UsageError(`activity '${name}' is no function`);
+      }
+      setName(body, name);
+      native.addActivity(this.handle, name, nativeRetry(activityOptions(body).compensationRetry, `activity '${name}'`));
+    }
+  }
+
+  protected begin(options: EngineOptions): void {
+    if (!(options.work ?? this.workflows.size + this.activities.size > 0)) {
+      return;
+    }
+    if (options.guards !== false && this.workflows.size > 0) {
+      installGuards();
+    }
+    this.isWorking = true;
+    native.engineStart(this.handle);
+    native.hold(this.poller, true);
+  }
+
+  /** Gives back the runs. Activities that are running are told by their signal, and not waited for. */
+  async close(): Promise<void> {
+    if (!this.isClosed) {
+      this.isClosed = true;
+      native.hold(this.poller, true);
+      this.watch.abortAll();
+      await native.engineStop(this.handle);
+    }
+    await this.ended;
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  protected override waits(isWaiting: boolean): void {
+    if (!this.isWorking && !this.isClosed) {
+      native.hold(this.poller, isWaiting);
+    }
+  }
+
+  // --- Events ---
+
+  private dispatch(events: unknown[] | undefined): void {
+    if (events === undefined) {
+      this.runs.clear();
+      this.rejectAll();
+      native.engineFree(this.handle);
+      this.end();
+      return;
+    }
+    for (let at = 0; at < events.length; ) {
+      const kind = events[at] as number;
+      const fields = events.slice(at + 1, at + 1 + (FIELDS[kind] as number));
+      at += 1 + fields.length;
+      if (kind === C.EVENT_ACTIVATION) {
+        this.activate(...(fields as Parameters<Engine["activate"]>));
+      } else {
+        this.rest.push([kind, fields]);
+      }
+    }
+    this.nextTurn();
+  }
+
+  private activate(
+    context: Handle, isNew: boolean, number: number, id: string, uuid: string, kind: string, input: string,
+  ): void {
+    if (isNew) {
+      this.create(context, { id, number, kind, uuid }, input);
+    }
+    const run = this.runs.get(context);
+    if (run !== undefined) {
+      this.turns.push(run);
+    } else {
+      this.unlessClosed(() => native.yield(context));
+    }
+  }
+
+  private create(context: Handle, info: Run["info"], input: string): void {
+    const run = new Run(context, info, this);
+    const body = this.workflows.get(info.kind) as WorkflowFunction;
+    this.runs.set(context, run);
+    run.begin(() => body(new Context(run, 0, 0, false), decode(input)));
+  }
+
+  // One run after the other, each until it is blocked: nothing else may run meanwhile.
+  private nextTurn(): void {
+    const run = this.turns.shift();
+    if (run === undefined) {
+      this.handleRest();
+      return;
+    }
+    run.turn(() => {
+      if (run.isOver || run.disagreement !== undefined) {
+        this.runs.delete(run.context);
+      }
+      this.unlessClosed(() => native.yield(run.context));
+      this.nextTurn();
+    });
+  }
+
+  private handleRest(): void {
+    const events = this.rest;
+    this.rest = [];
+    for (const [kind, fields] of events) {
+      switch (kind) {
+        case C.EVENT_OPERATION: {
+          const [context, future, handle, number, key] = fields as [Handle, number, Handle, number, string];
+          const run = this.runs.get(context);
+          const operation = run?.operations.get(future);
+          const [id, name] = [run?.info.id ?? "", operation?.name ?? ""];
+          const attempt = new Attempt(this.handle, this.watch, handle, id, name, key, number, "");
+          this.attemptTo(attempt, () => this.callOperation(operation, attempt));
+          break;
+        }
+        case C.EVENT_TASK: {
+          const [handle, number, runId, name, payload, key, details] = fields as [
+            Handle, number, string, string, string, string, string,
+          ];
+          const attempt = new Attempt(this.handle, this.watch, handle, runId, name, key, number, details);
+          this.attemptTo(attempt, () => this.callActivity(name, payload, attempt));
+          break;
+        }
+        case C.EVENT_FORGET:
+          this.runs.delete(fields[0] as Handle);
+          break;
+        case C.EVENT_REPLY: {
+          const [tag, status, payload, runStatus, flag] = fields as [number, number, string, number, boolean];
+          this.answer(tag, status, { payload, runStatus, flag });
+          break;
+        }
+        default: {
+          const report = this.options.onError ?? ((message: string) => console.error(`pawl: ${message}`));
+          report(fields[0] as string);
+        }
+      }
+    }
+  }
+
+  // --- Attempts ---
+
+  private callOperation(operation: Operation | undefined, attempt: Attempt): unknown {
+    if (operation === undefined) {
+      throw new Cancelled("its run has been given back");
+    }
+    const body = (this.fakes.get(operation.name) as Operation["body"] | undefined) ?? operation.body;
+    return body(...operation.args, attempt);
+  }
+
+  private callActivity(name: string, payload: string, attempt: Activity): unknown {
+    const body = this.fakes.get(name) ?? this.activities.get(name);
+    if (body === undefined) {
+      throw new UsageError(`there is no activity '${name}' here`);
+    }
+    return body(payload === "" ? undefined : decode(payload), attempt);
+  }
+
+  private attemptTo(attempt: Attempt, call: () => unknown): void {
+    let result: unknown;
+    try {
+      result = call();
+    } catch (error) {
+      this.fail(attempt, error);
+      return;
+    }
+    if (typeof (result as PromiseLike<unknown> | undefined)?.then === "function") {
+      (result as PromiseLike<unknown>).then(
+        (value) => this.complete(attempt, value),
+        (error: unknown) => this.fail(attempt, error),
+      );
+    } else {
+      this.complete(attempt, result);
+    }
+  }
+
+  private complete(attempt: Attempt, value: unknown): void {
+    attempt.end();
+    let payload: string;
+    try {
+      payload = encode(value, `result of '${attempt.name}'`);
+    } catch (error) {
+      this.fail(attempt, error);
+      return;
+    }
+    this.unlessClosed(() => native.attemptComplete(this.handle, attempt.handle, payload));
+  }
+
+  private fail(attempt: Attempt, error: unknown): void {
+    attempt.end();
+    const { type, message, details } = failureOf(error);
+    const options = error instanceof ActivityError ? error.options : {};
+    const isFinal = options.final === true || error instanceof PayloadError;
+    let text: string | undefined;
+    try {
+      text = details === undefined ? undefined : encode(details, "details");
+    } catch {
+      text = undefined;
+    }
+    this.unlessClosed(() => {
+      const isCancelled = attempt.shouldStop && (error instanceof Cancelled || (error as Error)?.name === "AbortError");
+      native.attemptFail(this.handle, attempt.handle, type, message, text, isFinal, isCancelled, options.nextDelay);
+    });
+  }
+
+  // What is told to an engine that stops, or about an attempt that nobody waits for, is of no use.
+  private unlessClosed(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      if (error instanceof PayloadError) {
+        throw error;
+      }
+    }
+  }
+
+  // --- Host ---
+
+  /** For the library. */
+  execute(run: Run, future: number, operation: Operation, retry: NativeRetry, timeout: number): void {
+    run.operations.set(future, operation);
+    native.execute(run.context, future, retry, timeout);
+  }
+  /** For the library. */
+  send(run: Run, future: number, to: string, signal: string, payload: string, extra: string, dedupe: string): void {
+    native.send(run.context, future, to, signal, payload, extra, dedupe);
+  }
+}
