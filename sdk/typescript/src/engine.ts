@@ -325,8 +325,12 @@ export class Engine extends Client implements Host {
     });
   }
 
-  // What is told to an engine that stops, or about an attempt that nobody waits for, is of no use.
+  // What is told to an engine that stops, or about an attempt that nobody waits for, is of no use: an
+  // attempt that ends because it was told so has not done its work, and is made again.
   private unlessClosed(call: () => void): void {
+    if (this.isClosed) {
+      return;
+    }
     try {
       call();
     } catch (error) {

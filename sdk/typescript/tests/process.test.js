@@ -62,3 +62,18 @@ test("an error that a workflow's promise is left with is reported as Node does, 
   assert.equal(status, 1);
   assert.match(stderr, /left alone/);
 });
+
+test("engines that are closed in the middle of work are closed, again and again", async () => {
+  const { stdout, status, stderr } = await runCode(`
+    const work = async (ctx) => { for (;;) { await ctx.run("step", async () => 1); } };
+    (async () => {
+      for (let round = 0; round < 10; ++round) {
+        const engine = await pawl.Engine.open("sqlite:x.db", { workflows: { work } });
+        await Promise.all(Array.from({ length: 20 }, (_, i) => engine.start(work, { id: "run-" + i })));
+        for (let i = 0; i < round; ++i) await new Promise((resolve) => setImmediate(resolve));
+        await engine.close();
+      }
+      console.log("closed");
+    })();`);
+  assert.deepEqual([stdout, status], ["closed\n", 0], stderr);
+});
