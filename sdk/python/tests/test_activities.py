@@ -191,6 +191,21 @@ class ThreadTest(FileTest):
             for each in blocked:
                 self.assertEqual(each.result().wait(SOON), "blocked")
 
+    def test_operations_whose_run_leaves_memory(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, number: int) -> int:
+            return sum(await ctx.all(*[ctx.run("step", lambda a, b: a * b, i, number)
+                                       for i in range(1, 9)]))
+
+        engines = [Environment(workflows=[flow], replay_every_turn=True),
+                   pawl.Engine(self.url, workflows=[flow], cache_bytes=1)]
+        for engine in engines:
+            with engine:
+                runs = [engine.start(flow, f"r-{i}", i) for i in range(100)]
+                results = [run.wait(SOON).result() for run in runs]
+                self.assertEqual([each.wait(SOON) for each in results],
+                                 [36 * i for i in range(100)])
+
     def test_coroutines_run_at_the_same_time(self) -> None:
         waiting: List[asyncio.Future] = []
 
