@@ -42,10 +42,11 @@ UNREACHABLE_CODES = {"PAWL-1000"}  # What a switch over all kinds returns after 
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 def markdown_files(root):
-    """All Markdown files of the tree but those in hidden and build directories."""
+    """All Markdown files of the tree but those in hidden directories, and in those of builds and of what they fetch."""
+    made = {"node_modules", "dist", "target"}
     for path in sorted(root.rglob("*.md")):
-        parts = path.relative_to(root).parts
-        if not any(part.startswith(".") or part.startswith("build") for part in parts[:-1]):
+        parts = path.relative_to(root).parts[:-1]
+        if not any(part.startswith(".") or part.startswith("build") or part in made for part in parts):
             yield path
 
 
