@@ -340,7 +340,14 @@ Result<void> Log::mark_forgotten() {
       continue;
     }
     Ordinate& covered = loop_spans_[record.branch].covered;
-    covered = std::max(covered, checkpoint(record)->iteration);
+    const std::uint64_t iteration = checkpoint(record)->iteration;
+    if (iteration < covered) {
+      return make_error(ErrorCode::kCorruptLog,
+                        "entry " + std::to_string(record.seq) + " (LoopCheckpointed): iteration " +
+                            std::to_string(iteration) + " is before that of the last checkpoint, " +
+                            std::to_string(covered));
+    }
+    covered = iteration;
   }
   for (BranchId id = 1; id < branches_.size(); ++id) {
     Branch& branch = branches_[id];  // Parents come before their children.

@@ -261,6 +261,12 @@ TEST(LogRefuses, AnArrivalBeforeItsCommand) {
             "entry 1 (TaskCompleted): no task with id 't-1' was opened before it");
 }
 
+TEST(LogRefuses, ACheckpointThatGoesBack) {
+  EXPECT_EQ(verdict({entry_at(kLoopStarted, 1, "{1}", "", ""), checkpoint(2, "{1}", 20),
+                     checkpoint(3, "{1}", 0)}),
+            "entry 3 (LoopCheckpointed): iteration 0 is before that of the last checkpoint, 20");
+}
+
 TEST(LogRefuses, ACheckpointOfNoLoop) {
   EXPECT_EQ(verdict({branch(1, "{1}"), checkpoint(2, "{1}", 1)}),
             "entry 2 (LoopCheckpointed): no loop was started at {1} before it");
