@@ -131,8 +131,9 @@ class Command:
         return code
 
 
-def run_step(command, shown, directory, may_begin_with, tools="/"):
-    """Returns the line that the next step may begin with, if this one was interrupted."""
+def run_step(command, shown, directory, before, tools="/"):
+    """`before` is what this returned for the step before: None, or what it printed last and what it printed more than
+    is shown, because it was interrupted late: the next one need not do that again."""
     interrupted = bool(shown) and shown[-1] == "^C"
     shown = shown[:-1] if interrupted else shown
     running = Command(command, directory, tools)
@@ -146,12 +147,14 @@ def run_step(command, shown, directory, may_begin_with, tools="/"):
         # It may have printed more in the moment before it ended.
         is_right = code == -signal.SIGINT and matches(shown + ["…"], printed)
     else:
-        again = printed[:1] == [may_begin_with] and matches(shown, printed[1:])
-        is_right = code == 0 and (again or matches(shown, printed))
+        last, more = before or (None, [])
+        left = shown[len(more):] if shown[:len(more)] == more else shown
+        again = printed[:1] == [last] and (matches(shown, printed[1:]) or matches(left, printed[1:]))
+        is_right = code == 0 and (again or matches(shown, printed) or matches(left, printed))
     if not is_right:
         raise NotAsShown(f"$ {command}\nexit code {code}\n--- shown ---\n" + "\n".join(shown) + "\n--- printed ---\n" +
                          "\n".join(printed))
-    return printed[-1] if interrupted else None
+    return (printed[-1], printed[len(shown):]) if interrupted else None
 
 
 def check(folder, programs, tools):
@@ -161,9 +164,9 @@ def check(folder, programs, tools):
         directory = pathlib.Path(name) / folder.name
         shutil.copytree(folder, directory, ignore=shutil.ignore_patterns("build"))
         (directory / "build").symlink_to(programs.resolve())
-        last_line = None
+        before = None
         for command, shown in steps:
-            last_line = run_step(command, shown, directory, last_line, tools.resolve())
+            before = run_step(command, shown, directory, before, tools.resolve())
             print(f"ok {folder.name}: {command}")
 
 
@@ -200,8 +203,8 @@ def self_test():
             return True
         return False
 
-    def fails(command, shown, last_line=None):
-        return refused(run_step, command, shown, "/", last_line)
+    def fails(command, shown, before=None):
+        return refused(run_step, command, shown, "/", before)
 
     def quotes(source, quotation):
         with tempfile.TemporaryDirectory() as name:
@@ -217,10 +220,13 @@ def self_test():
     expect(not fails("echo a; echo b", ["a", "b"]), "as shown")
     expect(fails("echo a; echo b", ["a"]) and fails("echo a", ["a", "b"]), "other output")
     expect(fails("echo a; exit 3", ["a"]), "exit code")
-    expect(run_step("echo a; echo b; sleep 600", ["a", "b", "^C"], "/", None) == "b", "interrupted")
+    expect(run_step("echo a; echo b; sleep 600", ["a", "b", "^C"], "/", None) == ("b", []), "interrupted")
+    expect(run_step("echo a; echo b; echo c; sleep 600", ["a", "^C"], "/", None)[1][:1] in ([], ["b"]), "interrupted late")
+    expect(run_step("echo c", ["b", "c"], "/", ("b", ["b"])) is None, "what was done before the interrupt is not done again")
+    expect(fails("echo c", ["b", "c"], ("b", [])), "what was not done is missed")
     expect(fails("echo b", ["a", "^C"]), "ended before it was interrupted")
-    expect(not fails("echo b; echo c", ["c"], "b") and not fails("echo c", ["c"], "b"), "the last line once more")
-    expect(fails("echo b; echo b; echo c", ["c"], "b"), "the last line twice more")
+    expect(not fails("echo b; echo c", ["c"], ("b", [])) and not fails("echo c", ["c"], ("b", [])), "the last line once more")
+    expect(fails("echo b; echo b; echo c", ["c"], ("b", [])), "the last line twice more")
     expect(quotes("x\n  // [a]\n  b\n    c\n  // [/a]\n", "b\n  c\n"), "a quotation")
     expect(not quotes("// [a]\nb\nc\n// [/a]\n", "b\n") and not quotes("b\n", "b\n"), "not a whole region")
     expect(not quotes("// [a]\nb\n", "b\n") and not quotes("// [/a]\n// [a]\nb\n// [/a]\n", "b\n"), "a region's marks")
