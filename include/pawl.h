@@ -558,7 +558,8 @@ PAWL_API pawl_status pawl_client_pause(pawl_engine engine, pawl_bytes run_id, in
 /* Has a blocked run tried again. */
 PAWL_API pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                         pawl_reply* reply);
-/* payload: JSON, an object as `pawl show --json` has it. */
+/* payload: JSON, an object with id, number, kind, uuid, status, waitingFor, started, changed,
+ * paused, tags, and reason if the run is blocked. */
 PAWL_API pawl_status pawl_client_describe(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                           pawl_reply* reply);
 /* `query`: JSON, {"kinds": [], "statuses": [], "tags": {}, "limit": 100, "cursor": ""}, all

@@ -71,6 +71,15 @@ Result<std::string_view> read_name(pawl_bytes bytes, const char* what) {
   return text;
 }
 
+Result<void> check_size(std::string_view payload, std::size_t bytes_max, const char* what) {
+  if (payload.size() > bytes_max) {
+    return make_error(ErrorCode::kLimitExceeded,
+                      std::string(what) + " has " + std::to_string(payload.size()) +
+                          " bytes; at most " + std::to_string(bytes_max) + " are allowed");
+  }
+  return {};
+}
+
 }  // namespace pawl::capi
 
 pawl_bytes pawl_last_error() { return pawl::capi::to_bytes(pawl::capi::last_error()); }

@@ -42,6 +42,9 @@ Result<std::string_view> read_text(pawl_bytes bytes, const char* what);
 // The same, and not empty.
 Result<std::string_view> read_name(pawl_bytes bytes, const char* what);
 
+// kLimitExceeded if a payload is larger than the engine lets it be.
+Result<void> check_size(std::string_view payload, std::size_t bytes_max, const char* what);
+
 Error null_argument(const char* what);
 Error wrong_size(const char* what, std::size_t given, std::size_t known);
 Error wrong_number(const char* what, std::int64_t given);

@@ -22,11 +22,12 @@ namespace {
 
 namespace json = boost::json;
 
+// The same for a call about one run. `body`: Result<void>(ApiEngine&, std::string id).
 template <class Body>
-pawl_status with_engine(pawl_engine handle, const Body& body) noexcept {
-  return call([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> engine, engines().find(handle, "engine"));
-    return body(*engine);
+pawl_status with_run(pawl_engine handle, pawl_bytes run_id, const Body& body) noexcept {
+  return with_engine(handle, [&](ApiEngine& engine) -> Result<void> {
+    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+    return body(engine, std::string(id));
   });
 }
 
@@ -106,16 +107,6 @@ Result<SignalEvent> read_event(std::string_view signal, pawl_bytes given, const 
   } catch (const UsageError& error) {
     return make_error(ErrorCode::kInvalidArgument, error.what());
   }
-}
-
-Result<void> check_size(const ApiEngine& engine, std::string_view payload, const char* what) {
-  if (payload.size() > engine.payload_bytes_max()) {
-    return make_error(ErrorCode::kLimitExceeded,
-                      std::string(what) + " has " + std::to_string(payload.size()) +
-                          " bytes; at most " + std::to_string(engine.payload_bytes_max()) +
-                          " are allowed");
-  }
-  return {};
 }
 
 Result<store::RunRow> find_row(store::Store& store, const std::string& id) {
@@ -254,7 +245,7 @@ pawl_status pawl_client_start(pawl_engine engine, const pawl_start_options* give
     if (request.input.empty()) {
       request.input = "null";
     }
-    PAWL_TRY(check_size(it, request.input, "options.input"));
+    PAWL_TRY(check_size(request.input, it.payload_bytes_max(), "options.input"));
     if (options.on_existing < PAWL_EXISTING_RETURN || options.on_existing > PAWL_EXISTING_REPLACE) {
       return wrong_number("options.on_existing", options.on_existing);
     }
@@ -269,7 +260,8 @@ pawl_status pawl_client_start(pawl_engine engine, const pawl_start_options* give
     if (!request.signal.empty()) {
       PAWL_TRY_ASSIGN(request.signal_payload,
                       read_bytes(options.signal_payload, "options.signal_payload"));
-      PAWL_TRY(check_size(it, request.signal_payload, "options.signal_payload"));
+      PAWL_TRY(
+          check_size(request.signal_payload, it.payload_bytes_max(), "options.signal_payload"));
       PAWL_TRY_ASSIGN(SignalEvent event,
                       read_event(request.signal, options.signal_event, "options.signal_event"));
       request.signal_extra = std::move(event.extra);
@@ -290,8 +282,7 @@ pawl_status pawl_client_start(pawl_engine engine, const pawl_start_options* give
 
 pawl_status pawl_client_result(pawl_engine engine, pawl_bytes run_id, int64_t timeout_ms,
                                uint64_t tag, pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
           asked.wait(std::string(id),
@@ -308,15 +299,14 @@ pawl_status pawl_client_result(pawl_engine engine, pawl_bytes run_id, int64_t ti
 pawl_status pawl_client_signal(pawl_engine engine, pawl_bytes run_id, pawl_bytes signal,
                                pawl_bytes payload, pawl_bytes event, uint64_t tag,
                                pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(signal, "signal"));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
-    PAWL_TRY(check_size(it, bytes, "payload"));
+    PAWL_TRY(check_size(bytes, it.payload_bytes_max(), "payload"));
     PAWL_TRY_ASSIGN(SignalEvent attributes, read_event(name, event, "event"));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.signal(std::string(id), std::string(name), std::string(bytes),
+          asked.signal(std::move(id), std::string(name), std::string(bytes),
                        std::move(attributes.extra), std::move(attributes.dedupe),
                        flag_by(std::move(done)));
         },
@@ -326,14 +316,13 @@ pawl_status pawl_client_signal(pawl_engine engine, pawl_bytes run_id, pawl_bytes
 
 pawl_status pawl_client_resolve(pawl_engine engine, pawl_bytes run_id, pawl_bytes promise,
                                 pawl_bytes payload, uint64_t tag, pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(promise, "promise"));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
-    PAWL_TRY(check_size(it, bytes, "payload"));
+    PAWL_TRY(check_size(bytes, it.payload_bytes_max(), "payload"));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.resolve(std::string(id), std::string(name), std::string(bytes),
+          asked.resolve(std::move(id), std::string(name), std::string(bytes),
                         answer_by(std::move(done)));
         },
         tag, reply);
@@ -342,13 +331,12 @@ pawl_status pawl_client_resolve(pawl_engine engine, pawl_bytes run_id, pawl_byte
 
 pawl_status pawl_client_reject(pawl_engine engine, pawl_bytes run_id, pawl_bytes promise,
                                const pawl_failure* failure, uint64_t tag, pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(promise, "promise"));
     PAWL_TRY_ASSIGN(const engine::Failure read, read_failure(failure));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.reject(std::string(id), std::string(name), engine::encode_failure(read),
+          asked.reject(std::move(id), std::string(name), engine::encode_failure(read),
                        answer_by(std::move(done)));
         },
         tag, reply);
@@ -357,12 +345,11 @@ pawl_status pawl_client_reject(pawl_engine engine, pawl_bytes run_id, pawl_bytes
 
 pawl_status pawl_client_cancel(pawl_engine engine, pawl_bytes run_id, pawl_bytes reason,
                                uint64_t tag, pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     PAWL_TRY_ASSIGN(const std::string_view text, read_text(reason, "reason"));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.cancel(std::string(id), std::string(text), answer_by(std::move(done)));
+          asked.cancel(std::move(id), std::string(text), answer_by(std::move(done)));
         },
         tag, reply);
   });
@@ -370,12 +357,11 @@ pawl_status pawl_client_cancel(pawl_engine engine, pawl_bytes run_id, pawl_bytes
 
 pawl_status pawl_client_terminate(pawl_engine engine, pawl_bytes run_id, pawl_bytes reason,
                                   uint64_t tag, pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     PAWL_TRY_ASSIGN(const std::string_view text, read_text(reason, "reason"));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.terminate(std::string(id), std::string(text), answer_by(std::move(done)));
+          asked.terminate(std::move(id), std::string(text), answer_by(std::move(done)));
         },
         tag, reply);
   });
@@ -383,11 +369,10 @@ pawl_status pawl_client_terminate(pawl_engine engine, pawl_bytes run_id, pawl_by
 
 pawl_status pawl_client_pause(pawl_engine engine, pawl_bytes run_id, int32_t is_paused,
                               uint64_t tag, pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.pause(std::string(id), is_paused != 0, flag_by(std::move(done)));
+          asked.pause(std::move(id), is_paused != 0, flag_by(std::move(done)));
         },
         tag, reply);
   });
@@ -395,11 +380,10 @@ pawl_status pawl_client_pause(pawl_engine engine, pawl_bytes run_id, int32_t is_
 
 pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
-          asked.resume(std::string(id), answer_by(std::move(done)));
+          asked.resume(std::move(id), answer_by(std::move(done)));
         },
         tag, reply);
   });
@@ -407,10 +391,9 @@ pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, uint64_t t
 
 pawl_status pawl_client_describe(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                  pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     return it.ask_store(
-        [id = std::string(id)](store::Store& store) {
+        [id = std::move(id)](store::Store& store) {
           return read_answer([&]() -> Result<std::string> {
             PAWL_TRY_ASSIGN(const store::RunRow row, find_row(store, id));
             PAWL_TRY_ASSIGN(const json::object object, describe(store, row));
@@ -447,10 +430,9 @@ pawl_status pawl_client_list(pawl_engine engine, pawl_bytes query, uint64_t tag,
 
 pawl_status pawl_client_history(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                 pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
     return it.ask_store(
-        [id = std::string(id)](store::Store& store) {
+        [id = std::move(id)](store::Store& store) {
           return read_answer([&]() -> Result<std::string> {
             PAWL_TRY_ASSIGN(const store::RunRow row, find_row(store, id));
             std::string text = "[";

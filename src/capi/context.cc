@@ -70,17 +70,6 @@ Result<void> check_outs(const Outs*... outs) {
   return are_there ? Result<void>() : null_argument("where to put the answer");
 }
 
-// Of a run in the store, and so of what its machine is told.
-Result<void> check_size(const Context& context, std::string_view payload, const char* what) {
-  if (payload.size() > context.payload_bytes_max) {
-    return make_error(ErrorCode::kLimitExceeded,
-                      std::string(what) + " has " + std::to_string(payload.size()) +
-                          " bytes; at most " + std::to_string(context.payload_bytes_max) +
-                          " are allowed");
-  }
-  return {};
-}
-
 // As read_text() finds it, without a word about what is wrong.
 bool is_text(pawl_bytes given) {
   return given.size == 0 || (given.data != nullptr && is_utf8({given.data, given.size}));
@@ -126,7 +115,7 @@ Result<void> read_command(const Context& context, const pawl_command* given,
   if (command.has_payload != 0) {
     request.has_payload = true;
     PAWL_TRY_ASSIGN(request.payload, read_bytes(command.payload, "command.payload"));
-    PAWL_TRY(check_size(context, request.payload, "command.payload"));
+    PAWL_TRY(check_size(request.payload, context.payload_bytes_max, "command.payload"));
   }
   request.clear = command.clear != 0;
   if (command.number < 0) {
@@ -321,7 +310,7 @@ pawl_status pawl_context_continue_loop(pawl_context context, pawl_branch loop, p
   return with_context(context, [&](Context& it) -> Result<void> {
     PAWL_TRY(check_outs(checkpoint));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(state, "state"));
-    PAWL_TRY(check_size(it, bytes, "state"));
+    PAWL_TRY(check_size(bytes, it.payload_bytes_max, "state"));
     PAWL_TRY_ASSIGN(*checkpoint, it.machine().continue_loop(loop, bytes));
     return {};
   });
@@ -333,8 +322,8 @@ pawl_status pawl_context_end_loop(pawl_context context, pawl_branch loop, pawl_b
     PAWL_TRY(check_outs(checkpoint));
     PAWL_TRY_ASSIGN(const std::string_view last, read_bytes(state, "state"));
     PAWL_TRY_ASSIGN(const std::string_view value, read_bytes(result, "result"));
-    PAWL_TRY(check_size(it, last, "state"));
-    PAWL_TRY(check_size(it, value, "result"));
+    PAWL_TRY(check_size(last, it.payload_bytes_max, "state"));
+    PAWL_TRY(check_size(value, it.payload_bytes_max, "result"));
     PAWL_TRY_ASSIGN(*checkpoint, it.machine().end_loop(loop, last, value));
     return {};
   });
@@ -536,7 +525,7 @@ pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes pa
       return wrong_number("end", end);
     }
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
-    PAWL_TRY(check_size(it, bytes, "payload"));
+    PAWL_TRY(check_size(bytes, it.payload_bytes_max, "payload"));
     return it.machine().finish(static_cast<replay::EntryKind>(end), bytes);
   });
 }
@@ -605,7 +594,7 @@ pawl_status pawl_context_send(pawl_context context, pawl_future operation, pawl_
     PAWL_TRY_ASSIGN(const std::string_view to, read_name(run_id, "run_id"));
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(signal, "signal"));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
-    PAWL_TRY(check_size(it, bytes, "payload"));
+    PAWL_TRY(check_size(bytes, it.payload_bytes_max, "payload"));
     PAWL_TRY_ASSIGN(const std::string_view attributes, read_text(extra, "extra"));
     PAWL_TRY_ASSIGN(const std::string_view once, read_text(dedupe, "dedupe"));
     PAWL_TRY_ASSIGN(const replay::Outcome outcome, it.machine().outcome(operation));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "capi/call.h"
 #include "capi/handles.h"
 #include "capi/queue.h"
 #include "capi/test_clock.h"
@@ -122,5 +123,14 @@ class ApiEngine {
 
 using EngineHandles = SharedHandles<ApiEngine, HandleKind::kEngine, pawl_engine>;
 EngineHandles& engines();
+
+// What a function of the ABI does with an engine. `body`: Result<void>(ApiEngine&).
+template <class Body>
+pawl_status with_engine(pawl_engine handle, const Body& body) noexcept {
+  return call([&]() -> Result<void> {
+    PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> engine, engines().find(handle, "engine"));
+    return body(*engine);
+  });
+}
 
 }  // namespace pawl::capi

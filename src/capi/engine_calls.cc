@@ -13,15 +13,6 @@ namespace pawl::capi {
 
 namespace {
 
-// `body`: Result<void>(ApiEngine&).
-template <class Body>
-pawl_status with_engine(pawl_engine handle, const Body& body) noexcept {
-  return call([&]() -> Result<void> {
-    PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> engine, engines().find(handle, "engine"));
-    return body(*engine);
-  });
-}
-
 Result<std::vector<engine::QueueOptions>> read_queues(pawl_bytes given) {
   PAWL_TRY_ASSIGN(const std::string_view text, read_text(given, "options.queues"));
   if (text.empty()) {

@@ -64,29 +64,29 @@ void CodeHost::run(Program& program, bool is_new) {
   }
 }
 
-void CodeHost::execute(replay::FutureId operation, ActivityBody body, RetryPolicy retry,
-                       std::int64_t timeout_ms) {
+CodeHost::Asked& CodeHost::ask(replay::FutureId operation, RetryPolicy retry,
+                               std::int64_t timeout_ms) {
   Asked& asked = asked_.emplace_back();
   asked.future = operation;
-  asked.body = std::make_shared<const ActivityBody>(std::move(body));
   asked.retry = std::move(retry);
   asked.timeout_ms = timeout_ms;
+  return asked;
+}
+
+void CodeHost::execute(replay::FutureId operation, ActivityBody body, RetryPolicy retry,
+                       std::int64_t timeout_ms) {
+  ask(operation, std::move(retry), timeout_ms).body =
+      std::make_shared<const ActivityBody>(std::move(body));
 }
 
 void CodeHost::execute_elsewhere(replay::FutureId operation, RemoteBody body, RetryPolicy retry,
                                  std::int64_t timeout_ms) {
-  Asked& asked = asked_.emplace_back();
-  asked.future = operation;
-  asked.remote = std::make_shared<const RemoteBody>(std::move(body));
-  asked.retry = std::move(retry);
-  asked.timeout_ms = timeout_ms;
+  ask(operation, std::move(retry), timeout_ms).remote =
+      std::make_shared<const RemoteBody>(std::move(body));
 }
 
 void CodeHost::transact(replay::FutureId operation, TransactBody body, RetryPolicy retry) {
-  Asked& asked = asked_.emplace_back();
-  asked.future = operation;
-  asked.transact = std::move(body);
-  asked.retry = std::move(retry);
+  ask(operation, std::move(retry), 0).transact = std::move(body);
 }
 
 void CodeHost::send(replay::FutureId operation, std::string run_id, std::string signal,

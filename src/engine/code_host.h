@@ -36,8 +36,6 @@ class CodeHost final : public RunHost {
   // --- For whoever executes the code ---
   // Delivers the next arrival. None: nothing is left, all that is not blocked has ended.
   Result<std::optional<replay::Delivery>> next_delivery();
-  // The code has ended.
-  void finish(const ProgramEnd& end);
   // Lets `program` go on until all of its code is blocked or has ended; if `is_new`, from its
   // start.
   void run(Program& program, bool is_new);
@@ -57,6 +55,8 @@ class CodeHost final : public RunHost {
             std::string extra, std::string dedupe) override;
 
  private:
+  Asked& ask(replay::FutureId operation, RetryPolicy retry, std::int64_t timeout_ms);
+  void finish(const ProgramEnd& end);
   void record_sends();
 
   struct SendCall {
