@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -100,17 +101,23 @@ std::unique_ptr<Machine> start(const StoredLog& stored, Matching matching) {
   return *std::move(machine);
 }
 
-void await_one(Machine& machine, FutureId future) {
-  const std::array<FutureId, 1> futures = {future};
-  const AwaitId await = *machine.begin_await(AwaitMode::kAll, futures, false);
-  while (machine.await_status(await)->state == AwaitState::kBlocked) {
+// As a host does it: goes on when a delivery has ended the await.
+void await_all(Machine& machine, std::span<const FutureId> futures) {
+  const AwaitStatus begun = *machine.begin_await(AwaitMode::kAll, futures, false);
+  bool is_blocked = begun.state == AwaitState::kBlocked;
+  while (is_blocked) {
     if (!*machine.next_delivery()) {
       std::abort();
     }
+    for (const AwaitStatus& over : machine.woken()) {
+      is_blocked = is_blocked && over.await != begun.await;
+    }
   }
-  if (!machine.end_await(await)) {
-    std::abort();
-  }
+}
+
+void await_one(Machine& machine, FutureId future) {
+  const std::array<FutureId, 1> futures = {future};
+  await_all(machine, futures);
 }
 
 Opened open(Machine& machine, CommandKind kind, BranchId branch, std::string_view name) {
@@ -207,8 +214,7 @@ void tasks(benchmark::State& state) {
 
 class AbiRun {
  public:
-  explicit AbiRun(const StoredLog& stored) {
-    context_.own = start(stored, Matching::kStrict);
+  explicit AbiRun(const StoredLog& stored) : context_(start(stored, Matching::kStrict)) {
     handle_ = capi::contexts().add(&context_);
   }
   ~AbiRun() { static_cast<void>(capi::contexts().remove(handle_)); }
@@ -222,19 +228,19 @@ class AbiRun {
     command.name = {"charge", 6};
     pawl_opened opened;
     check(pawl_context_open(handle_, &command, &opened));
-    pawl_await await = 0;
-    pawl_await_state state;
-    check(pawl_context_begin_await(handle_, PAWL_AWAIT_ALL, &opened.future, 1, 0, &await, &state));
-    bool is_blocked = state.state == PAWL_AWAIT_BLOCKED;
+    pawl_await_state begun;
+    check(pawl_context_begin_await(handle_, PAWL_AWAIT_ALL, &opened.future, 1, 0, &begun));
+    bool is_blocked = begun.state == PAWL_AWAIT_BLOCKED;
     while (is_blocked) {
       pawl_delivery delivery;
       check(pawl_context_next_delivery(handle_, &delivery));
       check(delivery.is_there != 0 ? PAWL_OK : PAWL_INVALID_STATE);
-      is_blocked = delivery.woken_count == 0 || delivery.woken[0] != await;
+      for (std::size_t i = 0; i < delivery.woken_count; ++i) {
+        is_blocked = is_blocked && delivery.woken[i].id != begun.id;
+      }
     }
-    check(pawl_context_end_await(handle_, await));
   }
-  std::size_t memory_bytes() const { return context_.own->memory_bytes(); }
+  std::size_t memory_bytes() const { return context_.machine().memory_bytes(); }
 
  private:
   static void check(pawl_status status) {
@@ -288,12 +294,7 @@ void siblings(benchmark::State& state, Arrivals arrivals) {
     for (std::size_t i = 0; i < count; ++i) {
       futures.push_back(open(*machine, CommandKind::kTask, branch, "charge").future);
     }
-    const AwaitId await = *machine->begin_await(AwaitMode::kAll, futures, false);
-    while (machine->await_status(await)->state == AwaitState::kBlocked) {
-      if (!*machine->next_delivery()) {
-        std::abort();
-      }
-    }
+    await_all(*machine, futures);
     if (!machine->close_branch(branch)) {
       std::abort();
     }

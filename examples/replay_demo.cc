@@ -114,7 +114,7 @@ void run(const Printer& out, const std::vector<Step>& steps) {
     }
     const std::array<FutureId, 1> futures = {opened->future};
     const auto await = machine.begin_await(AwaitMode::kAll, futures, false);
-    while (await && machine.await_status(*await)->state == AwaitState::kBlocked) {
+    while (await && await->state == AwaitState::kBlocked) {
       const auto delivery = machine.next_delivery();
       if (!delivery || !*delivery) {
         out.plain("waits for " + std::string(step.name) + " at " +

@@ -107,12 +107,9 @@ class Caller {
       case 18:
       case 19:
         return begin_await();
-      case 20: {
-        pawl_await_state state;
-        return done_void(pawl_context_await_state(context(), await(), maybe(&state)));
-      }
+      case 20:
       case 21:
-        return done_void(pawl_context_end_await(context(), await()));
+        return done_void(pawl_context_give_up_await(context(), await()));
       case 22: {
         std::int32_t is_taken = 0;
         const std::string entry = arrival();
@@ -124,7 +121,8 @@ class Caller {
         pawl_delivery delivery;
         if (done(pawl_context_next_delivery(context(), &delivery)) && delivery.is_there != 0) {
           for (std::size_t i = 0; i < delivery.woken_count; ++i) {
-            require(delivery.woken[i] != 0, "an await that goes on has a number");
+            require(delivery.woken[i].id != 0, "an await that was blocked has a number");
+            require(delivery.woken[i].state != PAWL_AWAIT_BLOCKED, "what goes on is over");
           }
         }
         return;
@@ -441,13 +439,13 @@ class Caller {
     for (std::uint32_t i = small() % 4; i > 0; --i) {
       futures.push_back(small());
     }
-    pawl_await await = 0;
-    pawl_await_state state;
+    pawl_await_state begun;
     if (done(pawl_context_begin_await(context(), data_.ConsumeIntegralInRange(-1, 2),
                                       maybe(futures.data()), futures.size(),
-                                      data_.ConsumeBool() ? 1 : 0, &await, &state))) {
-      require(await != 0, "an await has a number");
-      awaits_.push_back(await);
+                                      data_.ConsumeBool() ? 1 : 0, maybe(&begun)))) {
+      require((begun.id != 0) == (begun.state == PAWL_AWAIT_BLOCKED),
+              "an await has a number while it is blocked");
+      awaits_.push_back(begun.id);
     }
   }
   void look_at_violation() {

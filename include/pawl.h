@@ -292,18 +292,17 @@ PAWL_API pawl_status pawl_context_command_id(pawl_context context, pawl_future f
                                              pawl_bytes* id);
 
 typedef struct pawl_await_state {
+  pawl_await id;
   int32_t state;
   /* Any, or only one future: that one. All: the one that failed, or 0. */
   pawl_future decided_by;
 } pawl_await_state;
-/* `state` may already be PAWL_AWAIT_READY. Every await is ended, also one that is given up. */
+/* PAWL_AWAIT_BLOCKED: a delivery will say when it is over. Else it is, and has no number. */
 PAWL_API pawl_status pawl_context_begin_await(pawl_context context, int32_t mode,
                                               const pawl_future* futures, size_t count,
-                                              int32_t is_shielded, pawl_await* await,
-                                              pawl_await_state* state);
-PAWL_API pawl_status pawl_context_await_state(pawl_context context, pawl_await await,
-                                              pawl_await_state* state);
-PAWL_API pawl_status pawl_context_end_await(pawl_context context, pawl_await await);
+                                              int32_t is_shielded, pawl_await_state* begun);
+/* Nobody waits any more. For an await that no delivery has named. */
+PAWL_API pawl_status pawl_context_give_up_await(pawl_context context, pawl_await await);
 
 /* Puts an arrival, a JSON object as in a history, into the inbox. `is_taken` 0: it was dropped,
  * because its command is complete, forgotten or unknown. Not for an engine's. */
@@ -312,9 +311,10 @@ PAWL_API pawl_status pawl_context_arrive(pawl_context context, pawl_bytes entry,
 typedef struct pawl_delivery {
   int32_t is_there;   /* 0: nothing is left, the run waits. */
   pawl_future future; /* What it completes; 0: a signal that nobody waits for, a cancel request. */
-  const pawl_await*
-      woken;          /* These go on, in this order, each until it is blocked again. Valid until */
-  size_t woken_count; /* the next call of this function. */
+  /* Awaits that are over. Their code goes on, in this order, each until it is blocked again. Valid
+   * until the next call of this function. */
+  const pawl_await_state* woken;
+  size_t woken_count;
 } pawl_delivery;
 /* When all code is blocked. */
 PAWL_API pawl_status pawl_context_next_delivery(pawl_context context, pawl_delivery* delivery);

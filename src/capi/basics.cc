@@ -128,7 +128,7 @@ const char* pawl_status_name(pawl_status status) {
 }
 
 pawl_status pawl_buffer_data(pawl_buffer buffer, pawl_bytes* data) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const auto text, buffers().find(buffer, "buffer"));
     if (data == nullptr) {
       return null_argument("data");
@@ -139,14 +139,14 @@ pawl_status pawl_buffer_data(pawl_buffer buffer, pawl_bytes* data) {
 }
 
 pawl_status pawl_buffer_free(pawl_buffer buffer) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY(buffers().remove(buffer, "buffer"));
     return {};
   });
 }
 
 pawl_status pawl_retry_default(pawl_retry* retry) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     if (retry == nullptr) {
       return null_argument("retry");
     }
@@ -163,7 +163,7 @@ pawl_status pawl_retry_default(pawl_retry* retry) {
 }
 
 pawl_status pawl_task_extra(const pawl_task_options* given, pawl_buffer* extra) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const pawl_task_options read, read_struct(given, "options"));
     if (extra == nullptr) {
       return null_argument("extra");
@@ -191,7 +191,7 @@ pawl_status pawl_task_extra(const pawl_task_options* given, pawl_buffer* extra) 
 }
 
 pawl_status pawl_child_extra(int32_t parent_close, pawl_bytes tags, pawl_buffer* extra) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     if (extra == nullptr) {
       return null_argument("extra");
     }
@@ -207,7 +207,7 @@ pawl_status pawl_child_extra(int32_t parent_close, pawl_bytes tags, pawl_buffer*
 }
 
 pawl_status pawl_promise_token(pawl_bytes run_id, pawl_bytes promise, pawl_buffer* token) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view run, read_name(run_id, "run_id"));
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(promise, "promise"));
     if (token == nullptr) {
@@ -219,7 +219,7 @@ pawl_status pawl_promise_token(pawl_bytes run_id, pawl_bytes promise, pawl_buffe
 }
 
 pawl_status pawl_promise_token_parts(pawl_bytes token, pawl_buffer* run_id, pawl_buffer* promise) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view text, read_text(token, "token"));
     if (run_id == nullptr || promise == nullptr) {
       return null_argument(run_id == nullptr ? "run_id" : "promise");

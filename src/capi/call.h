@@ -18,12 +18,26 @@ namespace pawl::capi {
 // Remembers it for this thread.
 pawl_status fail(const Error& error) noexcept;
 
-// `body`: Result<void>().
+// How the work of a call ended. An error is remembered at once.
+class CallEnd {
+ public:
+  CallEnd() = default;
+  // NOLINTBEGIN(google-explicit-constructor): so that PAWL_TRY works.
+  CallEnd(const Error& error) noexcept : status_(fail(error)) {}
+  CallEnd(const Result<void>& result) noexcept : status_(result ? PAWL_OK : fail(result.error())) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  pawl_status status() const { return status_; }
+
+ private:
+  pawl_status status_ = PAWL_OK;
+};
+
+// `body`: CallEnd().
 template <class Body>
 pawl_status call(const Body& body) noexcept {
   try {
-    const Result<void> done = body();
-    return done ? PAWL_OK : fail(done.error());
+    return body().status();
   } catch (const std::bad_alloc&) {
     return fail({ErrorCode::kInternal, "out of memory"});
   } catch (const std::exception& error) {

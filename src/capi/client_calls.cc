@@ -25,7 +25,7 @@ namespace json = boost::json;
 // The same for a call about one run. `body`: Result<void>(ApiEngine&, std::string id).
 template <class Body>
 pawl_status with_run(pawl_engine handle, pawl_bytes run_id, const Body& body) noexcept {
-  return with_engine(handle, [&](ApiEngine& engine) -> Result<void> {
+  return with_engine(handle, [&](ApiEngine& engine) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view id, read_name(run_id, "run_id"));
     return body(engine, std::string(id));
   });
@@ -236,7 +236,7 @@ using namespace pawl::capi;  // NOLINT(google-build-using-namespace)
 
 pawl_status pawl_client_start(pawl_engine engine, const pawl_start_options* given, uint64_t tag,
                               pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     PAWL_TRY_ASSIGN(const pawl_start_options options, read_struct(given, "options"));
     engine::StartRequest request;
     PAWL_TRY_ASSIGN(request.kind, read_name(options.kind, "options.kind"));
@@ -282,7 +282,7 @@ pawl_status pawl_client_start(pawl_engine engine, const pawl_start_options* give
 
 pawl_status pawl_client_result(pawl_engine engine, pawl_bytes run_id, int64_t timeout_ms,
                                uint64_t tag, pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
           asked.wait(std::string(id),
@@ -299,7 +299,7 @@ pawl_status pawl_client_result(pawl_engine engine, pawl_bytes run_id, int64_t ti
 pawl_status pawl_client_signal(pawl_engine engine, pawl_bytes run_id, pawl_bytes signal,
                                pawl_bytes payload, pawl_bytes event, uint64_t tag,
                                pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(signal, "signal"));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
     PAWL_TRY(check_size(bytes, it.payload_bytes_max(), "payload"));
@@ -316,7 +316,7 @@ pawl_status pawl_client_signal(pawl_engine engine, pawl_bytes run_id, pawl_bytes
 
 pawl_status pawl_client_resolve(pawl_engine engine, pawl_bytes run_id, pawl_bytes promise,
                                 pawl_bytes payload, uint64_t tag, pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(promise, "promise"));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
     PAWL_TRY(check_size(bytes, it.payload_bytes_max(), "payload"));
@@ -331,7 +331,7 @@ pawl_status pawl_client_resolve(pawl_engine engine, pawl_bytes run_id, pawl_byte
 
 pawl_status pawl_client_reject(pawl_engine engine, pawl_bytes run_id, pawl_bytes promise,
                                const pawl_failure* failure, uint64_t tag, pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(promise, "promise"));
     PAWL_TRY_ASSIGN(const engine::Failure read, read_failure(failure));
     return it.ask(
@@ -345,7 +345,7 @@ pawl_status pawl_client_reject(pawl_engine engine, pawl_bytes run_id, pawl_bytes
 
 pawl_status pawl_client_cancel(pawl_engine engine, pawl_bytes run_id, pawl_bytes reason,
                                uint64_t tag, pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view text, read_text(reason, "reason"));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
@@ -357,7 +357,7 @@ pawl_status pawl_client_cancel(pawl_engine engine, pawl_bytes run_id, pawl_bytes
 
 pawl_status pawl_client_terminate(pawl_engine engine, pawl_bytes run_id, pawl_bytes reason,
                                   uint64_t tag, pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view text, read_text(reason, "reason"));
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
@@ -369,7 +369,7 @@ pawl_status pawl_client_terminate(pawl_engine engine, pawl_bytes run_id, pawl_by
 
 pawl_status pawl_client_pause(pawl_engine engine, pawl_bytes run_id, int32_t is_paused,
                               uint64_t tag, pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
           asked.pause(std::move(id), is_paused != 0, flag_by(std::move(done)));
@@ -380,7 +380,7 @@ pawl_status pawl_client_pause(pawl_engine engine, pawl_bytes run_id, int32_t is_
 
 pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     return it.ask(
         [&](engine::Engine& asked, ApiEngine::Done done) {
           asked.resume(std::move(id), answer_by(std::move(done)));
@@ -391,7 +391,7 @@ pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, uint64_t t
 
 pawl_status pawl_client_describe(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                  pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     return it.ask_store(
         [id = std::move(id)](store::Store& store) {
           return read_answer([&]() -> Result<std::string> {
@@ -406,7 +406,7 @@ pawl_status pawl_client_describe(pawl_engine engine, pawl_bytes run_id, uint64_t
 
 pawl_status pawl_client_list(pawl_engine engine, pawl_bytes query, uint64_t tag,
                              pawl_reply* reply) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     PAWL_TRY_ASSIGN(ListQuery read, read_query(query));
     return it.ask_store(
         [read = std::move(read)](store::Store& store) {
@@ -430,7 +430,7 @@ pawl_status pawl_client_list(pawl_engine engine, pawl_bytes query, uint64_t tag,
 
 pawl_status pawl_client_history(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                 pawl_reply* reply) {
-  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> Result<void> {
+  return with_run(engine, run_id, [&](ApiEngine& it, std::string id) -> CallEnd {
     return it.ask_store(
         [id = std::move(id)](store::Store& store) {
           return read_answer([&]() -> Result<std::string> {

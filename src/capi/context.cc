@@ -1,5 +1,6 @@
 #include "capi/context.h"
 
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -18,24 +19,33 @@
 
 namespace pawl::capi {
 
-ContextHandles& contexts() {
-  static auto* const handles = new ContextHandles;  // Never destroyed: threads may outlive main().
-  return *handles;
-}
+namespace {
+
+// Never destroyed: threads may outlive main().
+union Forever {
+  constexpr Forever() : handles() {}
+  ~Forever() {}  // NOLINT(modernize-use-equals-default): that would not compile.
+  ContextHandles handles;
+};
+constinit Forever forever;
+
+}  // namespace
+
+ContextHandles& contexts() { return forever.handles; }
 
 namespace {
 
 namespace json = boost::json;
 
-// `body`: Result<void>(Context&).
+// `body`: CallEnd(Context&).
 template <class Body>
 pawl_status with_context(pawl_context handle, const Body& body) noexcept {
-  return call([&]() -> Result<void> {
-    const ContextHandles::Use use = contexts().try_use(handle);
+  return call([&]() -> CallEnd {
+    const ContextHandles::Use use = forever.handles.try_use(handle);
     if (!use) [[unlikely]] {
       return contexts().why_not(handle, "context");
     }
-    if (!use->is_usable()) [[unlikely]] {
+    if (use->try_machine() == nullptr) [[unlikely]] {
       return make_error(ErrorCode::kInvalidState,
                         "this context is with its engine: it can be used from its activation "
                         "until pawl_context_yield()");
@@ -47,8 +57,8 @@ pawl_status with_context(pawl_context handle, const Body& body) noexcept {
 // The same for what only one kind of context can do.
 template <class Body>
 pawl_status with_own(pawl_context handle, const Body& body) noexcept {
-  return with_context(handle, [&](Context& context) -> Result<void> {
-    if (context.own == nullptr) {
+  return with_context(handle, [&](Context& context) -> CallEnd {
+    if (!context.is_own()) {
       return make_error(ErrorCode::kInvalidState, "this context is an engine's, which does that");
     }
     return body(context);
@@ -56,8 +66,8 @@ pawl_status with_own(pawl_context handle, const Body& body) noexcept {
 }
 template <class Body>
 pawl_status with_engines(pawl_context handle, const Body& body) noexcept {
-  return with_context(handle, [&](Context& context) -> Result<void> {
-    if (context.lent() == nullptr) {
+  return with_context(handle, [&](Context& context) -> CallEnd {
+    if (context.is_own()) {
       return make_error(ErrorCode::kInvalidState, "this context has no engine");
     }
     return body(context);
@@ -65,72 +75,70 @@ pawl_status with_engines(pawl_context handle, const Body& body) noexcept {
 }
 
 template <class... Outs>
-Result<void> check_outs(const Outs*... outs) {
-  const bool are_there = (static_cast<bool>(outs) && ...);
-  return are_there ? Result<void>() : null_argument("where to put the answer");
+bool are_there(const Outs*... outs) {
+  return (static_cast<bool>(outs) && ...);
 }
+Error nowhere_to_answer() { return null_argument("where to put the answer"); }
 
-// As read_text() finds it, without a word about what is wrong.
+// As read_bytes() and read_text() find it, without a word about what is wrong.
+bool is_there(pawl_bytes given) { return given.size == 0 || given.data != nullptr; }
 bool is_text(pawl_bytes given) {
   return given.size == 0 || (given.data != nullptr && is_utf8({given.data, given.size}));
 }
 std::string_view view(pawl_bytes given) { return {given.data, given.size}; }
 
-// What is wrong with one of the texts of a command.
-Error bad_text(const pawl_command& command) {
+// False: bad_command() says why.
+bool is_right(const pawl_command& command, std::size_t payload_bytes_max) {
+  return command.kind >= PAWL_TASK && command.kind <= PAWL_CANCEL_TIMER && command.number >= 0 &&
+         is_text(command.name) && is_text(command.child_kind) && is_text(command.step_key) &&
+         is_text(command.source) && is_text(command.extra) &&
+         (command.has_payload == 0 ||
+          (is_there(command.payload) && command.payload.size <= payload_bytes_max));
+}
+
+replay::CommandRequest to_request(const pawl_command& command) {
+  const bool has_payload = command.has_payload != 0;
+  return {.kind = static_cast<replay::CommandKind>(command.kind),
+          .branch = command.branch,
+          .name = view(command.name),
+          .child_kind = view(command.child_kind),
+          .target = command.target,
+          .step_key = view(command.step_key),
+          .version = command.version,
+          .source = view(command.source),
+          .has_payload = has_payload,
+          .payload = has_payload ? view(command.payload) : std::string_view(),
+          .clear = command.clear != 0,
+          .number = command.number,
+          .checkpoint_every = command.checkpoint_every != 0 ? command.checkpoint_every
+                                                            : replay::kCheckpointEveryDefault,
+          .extra = view(command.extra)};
+}
+
+CallEnd bad_command(const pawl_command& command, std::size_t payload_bytes_max) {
+  if (command.kind < PAWL_TASK || command.kind > PAWL_CANCEL_TIMER) {
+    return wrong_number("command.kind", command.kind);
+  }
   const std::pair<pawl_bytes, const char*> texts[] = {{command.name, "command.name"},
                                                       {command.child_kind, "command.child_kind"},
                                                       {command.step_key, "command.step_key"},
                                                       {command.source, "command.source"},
                                                       {command.extra, "command.extra"}};
   for (const auto& [text, what] : texts) {
-    if (const Result<std::string_view> read = read_text(text, what); !read) {
-      return read.error();
-    }
+    PAWL_TRY(read_text(text, what));
   }
-  return make_error(ErrorCode::kInternal, "a command is wrong, and nothing in it");
+  PAWL_TRY_ASSIGN(const std::string_view payload, read_bytes(command.payload, "command.payload"));
+  PAWL_TRY(check_size(payload, payload_bytes_max, "command.payload"));
+  return wrong_number("command.number", command.number);
 }
 
-Result<void> read_command(const Context& context, const pawl_command* given,
-                          replay::CommandRequest& request) {
-  Given<pawl_command> read;
-  PAWL_TRY(read.read(given, "command"));
-  const pawl_command& command = *read;
-  if (command.kind < PAWL_TASK || command.kind > PAWL_CANCEL_TIMER) {
-    return wrong_number("command.kind", command.kind);
-  }
-  if (!is_text(command.name) || !is_text(command.child_kind) || !is_text(command.step_key) ||
-      !is_text(command.source) || !is_text(command.extra)) {
-    return bad_text(command);
-  }
-  request.kind = static_cast<replay::CommandKind>(command.kind);
-  request.branch = command.branch;
-  request.name = view(command.name);
-  request.child_kind = view(command.child_kind);
-  request.target = command.target;
-  request.step_key = view(command.step_key);
-  request.version = command.version;
-  request.source = view(command.source);
-  request.extra = view(command.extra);
-  if (command.has_payload != 0) {
-    request.has_payload = true;
-    PAWL_TRY_ASSIGN(request.payload, read_bytes(command.payload, "command.payload"));
-    PAWL_TRY(check_size(request.payload, context.payload_bytes_max, "command.payload"));
-  }
-  request.clear = command.clear != 0;
-  if (command.number < 0) {
-    return wrong_number("command.number", command.number);
-  }
-  request.number = command.number;
-  if (command.checkpoint_every != 0) {
-    request.checkpoint_every = command.checkpoint_every;
-  }
-  return {};
-}
-
-void put(const replay::AwaitStatus& status, pawl_await_state* state) {
-  state->state = static_cast<std::int32_t>(status.state);
-  state->decided_by = status.decided_by;
+// The core's own, which callers read as it is.
+static_assert(sizeof(pawl_await_state) == sizeof(replay::AwaitStatus));
+static_assert(offsetof(pawl_await_state, id) == offsetof(replay::AwaitStatus, await));
+static_assert(offsetof(pawl_await_state, state) == offsetof(replay::AwaitStatus, state));
+static_assert(offsetof(pawl_await_state, decided_by) == offsetof(replay::AwaitStatus, decided_by));
+const pawl_await_state* to_states(const std::vector<replay::AwaitStatus>& statuses) {
+  return reinterpret_cast<const pawl_await_state*>(statuses.data());
 }
 
 Result<void> fill(const Context& context, pawl_violation& out) {
@@ -173,9 +181,11 @@ using namespace pawl::capi;  // NOLINT(google-build-using-namespace)
 // --- Life ----------------------------------------------------------------------------------------
 
 pawl_status pawl_context_create(const pawl_context_options* given, pawl_context* context) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const pawl_context_options options, read_struct(given, "options"));
-    PAWL_TRY(check_outs(context));
+    if (!are_there(context)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     replay::RunInfo info;
     PAWL_TRY_ASSIGN(const std::string_view id, read_text(options.run_id, "options.run_id"));
     if (!id.empty()) {
@@ -197,8 +207,9 @@ pawl_status pawl_context_create(const pawl_context_options* given, pawl_context*
     PAWL_TRY_ASSIGN(const std::string_view history, read_text(options.history, "options.history"));
     PAWL_TRY_ASSIGN(replay::Log log, format::import_log(history.empty() ? "[]" : history,
                                                         {info.run_id, info.started_at_ms}));
-    auto created = std::make_unique<Context>();
-    PAWL_TRY_ASSIGN(created->own, replay::Machine::create(std::move(info), std::move(log)));
+    PAWL_TRY_ASSIGN(std::unique_ptr<replay::Machine> machine,
+                    replay::Machine::create(std::move(info), std::move(log)));
+    auto created = std::make_unique<Context>(std::move(machine));
     *context = contexts().add(created.get());
     static_cast<void>(created.release());  // pawl_context_free() takes it back.
     return {};
@@ -206,11 +217,11 @@ pawl_status pawl_context_create(const pawl_context_options* given, pawl_context*
 }
 
 pawl_status pawl_context_free(pawl_context context) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     Context* freed = nullptr;
     {
       PAWL_TRY_ASSIGN(const ContextHandles::Use use, contexts().use(context, "context"));
-      if (use->own == nullptr) {
+      if (!use->is_own()) {
         return make_error(ErrorCode::kInvalidState, "this context is its engine's, which frees it");
       }
       freed = &*use;
@@ -224,7 +235,7 @@ pawl_status pawl_context_free(pawl_context context) {
 }
 
 pawl_status pawl_context_set_time(pawl_context context, int64_t now_ms) {
-  return with_own(context, [&](Context& own) -> Result<void> {
+  return with_own(context, [&](Context& own) -> CallEnd {
     own.machine().set_time(now_ms);
     return {};
   });
@@ -234,11 +245,16 @@ pawl_status pawl_context_set_time(pawl_context context, int64_t now_ms) {
 
 pawl_status pawl_context_open(pawl_context context, const pawl_command* command,
                               pawl_opened* opened) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(opened));
-    replay::CommandRequest request;
-    PAWL_TRY(read_command(it, command, request));
-    PAWL_TRY_ASSIGN(const replay::Opened done, it.machine().open(request));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(opened)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
+    Given<pawl_command> given;
+    PAWL_TRY(given.read(command, "command"));
+    if (!is_right(*given, it.payload_bytes_max)) [[unlikely]] {
+      return bad_command(*given, it.payload_bytes_max);
+    }
+    PAWL_TRY_ASSIGN(const replay::Opened done, it.machine().open(to_request(*given)));
     opened->future = done.future;
     opened->branch = done.branch;
     opened->must_execute = done.must_execute ? 1 : 0;
@@ -248,7 +264,7 @@ pawl_status pawl_context_open(pawl_context context, const pawl_command* command,
 
 pawl_status pawl_context_complete(pawl_context context, pawl_future operation, int32_t outcome,
                                   pawl_bytes payload) {
-  return with_own(context, [&](Context& own) -> Result<void> {
+  return with_own(context, [&](Context& own) -> CallEnd {
     if (outcome != PAWL_VALUE && outcome != PAWL_FAILED) {
       return wrong_number("outcome", outcome);
     }
@@ -259,17 +275,22 @@ pawl_status pawl_context_complete(pawl_context context, pawl_future operation, i
 }
 
 pawl_status pawl_context_removed(pawl_context context, const pawl_command* step) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    replay::CommandRequest request;
-    PAWL_TRY(read_command(it, step, request));
-    return it.machine().removed(request);
+  return with_context(context, [&](Context& it) -> CallEnd {
+    Given<pawl_command> given;
+    PAWL_TRY(given.read(step, "step"));
+    if (!is_right(*given, it.payload_bytes_max)) {
+      return bad_command(*given, it.payload_bytes_max);
+    }
+    return it.machine().removed(to_request(*given));
   });
 }
 
 pawl_status pawl_context_check_version(pawl_context context, pawl_branch branch, uint32_t latest,
                                        pawl_bytes source, uint32_t* version) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(version));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(version)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view where, read_text(source, "source"));
     PAWL_TRY_ASSIGN(*version, it.machine().check_version(branch, latest, where));
     return {};
@@ -277,16 +298,18 @@ pawl_status pawl_context_check_version(pawl_context context, pawl_branch branch,
 }
 
 pawl_status pawl_context_close_branch(pawl_context context, pawl_branch branch) {
-  return with_context(
-      context, [&](Context& it) -> Result<void> { return it.machine().close_branch(branch); });
+  return with_context(context,
+                      [&](Context& it) -> CallEnd { return it.machine().close_branch(branch); });
 }
 
 // --- Loops ---------------------------------------------------------------------------------------
 
 pawl_status pawl_context_loop_position(pawl_context context, pawl_branch loop,
                                        pawl_loop_position* position) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(position));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(position)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const replay::LoopPosition at, it.machine().loop_position(loop));
     position->finished = at.finished;
     position->state = to_bytes(at.state);
@@ -298,8 +321,10 @@ pawl_status pawl_context_loop_position(pawl_context context, pawl_branch loop,
 
 pawl_status pawl_context_enter_iteration(pawl_context context, pawl_branch loop,
                                          pawl_branch* iteration) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(iteration));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(iteration)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(*iteration, it.machine().enter_iteration(loop));
     return {};
   });
@@ -307,8 +332,10 @@ pawl_status pawl_context_enter_iteration(pawl_context context, pawl_branch loop,
 
 pawl_status pawl_context_continue_loop(pawl_context context, pawl_branch loop, pawl_bytes state,
                                        pawl_future* checkpoint) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(checkpoint));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(checkpoint)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(state, "state"));
     PAWL_TRY(check_size(bytes, it.payload_bytes_max, "state"));
     PAWL_TRY_ASSIGN(*checkpoint, it.machine().continue_loop(loop, bytes));
@@ -318,8 +345,10 @@ pawl_status pawl_context_continue_loop(pawl_context context, pawl_branch loop, p
 
 pawl_status pawl_context_end_loop(pawl_context context, pawl_branch loop, pawl_bytes state,
                                   pawl_bytes result, pawl_future* checkpoint) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(checkpoint));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(checkpoint)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view last, read_bytes(state, "state"));
     PAWL_TRY_ASSIGN(const std::string_view value, read_bytes(result, "result"));
     PAWL_TRY(check_size(last, it.payload_bytes_max, "state"));
@@ -331,14 +360,16 @@ pawl_status pawl_context_end_loop(pawl_context context, pawl_branch loop, pawl_b
 
 pawl_status pawl_context_abandon_loop(pawl_context context, pawl_branch loop) {
   return with_context(context,
-                      [&](Context& it) -> Result<void> { return it.machine().abandon_loop(loop); });
+                      [&](Context& it) -> CallEnd { return it.machine().abandon_loop(loop); });
 }
 
 // --- Outcomes and awaits -------------------------------------------------------------------------
 
 pawl_status pawl_context_outcome(pawl_context context, pawl_future future, pawl_outcome* outcome) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(outcome));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(outcome)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     const replay::Machine& machine = it.machine();
     PAWL_TRY_ASSIGN(const replay::Outcome found, machine.outcome(future));
     *outcome = {};
@@ -357,8 +388,10 @@ pawl_status pawl_context_outcome(pawl_context context, pawl_future future, pawl_
 }
 
 pawl_status pawl_context_command_id(pawl_context context, pawl_future future, pawl_bytes* id) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(id));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(id)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY(it.machine().outcome(future));  // Whether there is such a future.
     it.text = it.machine().command_id(future);
     *id = to_bytes(it.text);
@@ -367,10 +400,11 @@ pawl_status pawl_context_command_id(pawl_context context, pawl_future future, pa
 }
 
 pawl_status pawl_context_begin_await(pawl_context context, int32_t mode, const pawl_future* futures,
-                                     size_t count, int32_t is_shielded, pawl_await* await,
-                                     pawl_await_state* state) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(await, state));
+                                     size_t count, int32_t is_shielded, pawl_await_state* begun) {
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(begun)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     if (mode != PAWL_AWAIT_ALL && mode != PAWL_AWAIT_ANY) {
       return wrong_number("mode", mode);
     }
@@ -380,36 +414,29 @@ pawl_status pawl_context_begin_await(pawl_context context, int32_t mode, const p
     if (count > UINT32_MAX) {
       return make_error(ErrorCode::kLimitExceeded, "count is larger than there can be futures");
     }
-    PAWL_TRY_ASSIGN(const replay::AwaitId begun,
+    PAWL_TRY_ASSIGN(const replay::AwaitStatus status,
                     it.machine().begin_await(static_cast<replay::AwaitMode>(mode),
                                              std::span(futures, count), is_shielded != 0));
-    PAWL_TRY_ASSIGN(const replay::AwaitStatus status, it.machine().await_status(begun));
-    *await = begun;
-    put(status, state);
+    const bool is_blocked = status.state == replay::AwaitState::kBlocked;
+    begun->id = is_blocked ? status.await : 0;
+    begun->state = static_cast<std::int32_t>(status.state);
+    begun->decided_by = is_blocked ? 0 : status.decided_by;
     return {};
   });
 }
 
-pawl_status pawl_context_await_state(pawl_context context, pawl_await await,
-                                     pawl_await_state* state) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(state));
-    PAWL_TRY_ASSIGN(const replay::AwaitStatus status, it.machine().await_status(await));
-    put(status, state);
-    return {};
-  });
-}
-
-pawl_status pawl_context_end_await(pawl_context context, pawl_await await) {
+pawl_status pawl_context_give_up_await(pawl_context context, pawl_await await) {
   return with_context(context,
-                      [&](Context& it) -> Result<void> { return it.machine().end_await(await); });
+                      [&](Context& it) -> CallEnd { return it.machine().give_up_await(await); });
 }
 
 // --- Deliveries ----------------------------------------------------------------------------------
 
 pawl_status pawl_context_arrive(pawl_context context, pawl_bytes entry, int32_t* is_taken) {
-  return with_own(context, [&](Context& own) -> Result<void> {
-    PAWL_TRY(check_outs(is_taken));
+  return with_own(context, [&](Context& own) -> CallEnd {
+    if (!are_there(is_taken)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view text, read_text(entry, "entry"));
     PAWL_TRY_ASSIGN(const json::value value, format::parse_json(text));
     format::EntryReader reader;
@@ -421,17 +448,17 @@ pawl_status pawl_context_arrive(pawl_context context, pawl_bytes entry, int32_t*
 }
 
 pawl_status pawl_context_next_delivery(pawl_context context, pawl_delivery* delivery) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(delivery));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(delivery)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::optional<replay::Delivery> next,
-                    it.own == nullptr ? it.lent()->next_delivery() : it.own->next_delivery());
-    *delivery = {};
+                    it.is_own() ? it.machine().next_delivery() : it.host().next_delivery());
     if (next) {
-      const std::vector<replay::AwaitId>& woken = it.machine().woken();
-      delivery->is_there = 1;
-      delivery->future = next->future;
-      delivery->woken = woken.data();
-      delivery->woken_count = woken.size();
+      const std::vector<replay::AwaitStatus>& woken = it.machine().woken();
+      *delivery = {1, next->future, to_states(woken), woken.size()};
+    } else {
+      *delivery = {};
     }
     return {};
   });
@@ -440,8 +467,10 @@ pawl_status pawl_context_next_delivery(pawl_context context, pawl_delivery* deli
 // --- Reads ---------------------------------------------------------------------------------------
 
 pawl_status pawl_context_now(pawl_context context, int64_t* now_ms) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(now_ms));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(now_ms)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     *now_ms = it.machine().now_ms();
     return {};
   });
@@ -449,8 +478,10 @@ pawl_status pawl_context_now(pawl_context context, int64_t* now_ms) {
 
 pawl_status pawl_context_cancelled(pawl_context context, int32_t* is_requested,
                                    pawl_bytes* reason) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(is_requested, reason));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(is_requested, reason)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     *is_requested = it.machine().cancel_requested() ? 1 : 0;
     *reason = to_bytes(it.machine().cancel_reason());
     return {};
@@ -459,8 +490,10 @@ pawl_status pawl_context_cancelled(pawl_context context, int32_t* is_requested,
 
 pawl_status pawl_context_state(pawl_context context, pawl_bytes key, int32_t* is_set,
                                pawl_bytes* value) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(is_set, value));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(is_set, value)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view name, read_text(key, "key"));
     const std::optional<std::string_view> found = it.machine().state(name);
     *is_set = found ? 1 : 0;
@@ -470,8 +503,10 @@ pawl_status pawl_context_state(pawl_context context, pawl_bytes key, int32_t* is
 }
 
 pawl_status pawl_context_uuid(pawl_context context, pawl_branch branch, char uuid[37]) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(uuid));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(uuid)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const Uuid made, it.machine().uuid(branch));
     const std::string text = made.to_string();
     std::memcpy(uuid, text.c_str(), 37);
@@ -480,16 +515,20 @@ pawl_status pawl_context_uuid(pawl_context context, pawl_branch branch, char uui
 }
 
 pawl_status pawl_context_random(pawl_context context, pawl_branch branch, uint64_t* random) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(random));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(random)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(*random, it.machine().random(branch));
     return {};
   });
 }
 
 pawl_status pawl_context_signal_count(pawl_context context, pawl_bytes name, size_t* count) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(count));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(count)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view signal, read_text(name, "name"));
     *count = it.machine().signal_count(signal);
     return {};
@@ -498,8 +537,10 @@ pawl_status pawl_context_signal_count(pawl_context context, pawl_bytes name, siz
 
 pawl_status pawl_context_take_signal(pawl_context context, pawl_branch branch, pawl_bytes name,
                                      pawl_outcome* signal) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(signal));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(signal)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     PAWL_TRY_ASSIGN(const std::string_view wanted, read_text(name, "name"));
     PAWL_TRY_ASSIGN(const std::optional<replay::RecordId> taken,
                     it.machine().take_signal(branch, wanted));
@@ -520,7 +561,7 @@ pawl_status pawl_context_take_signal(pawl_context context, pawl_branch branch, p
 // --- The end, and what came of it ----------------------------------------------------------------
 
 pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes payload) {
-  return with_context(context, [&](Context& it) -> Result<void> {
+  return with_context(context, [&](Context& it) -> CallEnd {
     if (end < PAWL_END_COMPLETED || end > PAWL_END_RECURRED) {
       return wrong_number("end", end);
     }
@@ -531,8 +572,10 @@ pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes pa
 }
 
 pawl_status pawl_context_take_new(pawl_context context, pawl_buffer* entries) {
-  return with_own(context, [&](Context& own) -> Result<void> {
-    PAWL_TRY(check_outs(entries));
+  return with_own(context, [&](Context& own) -> CallEnd {
+    if (!are_there(entries)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     const replay::Batch batch = own.machine().take_new();
     json::array list;
     for (replay::RecordId id = batch.first; id < batch.last; ++id) {
@@ -544,8 +587,10 @@ pawl_status pawl_context_take_new(pawl_context context, pawl_buffer* entries) {
 }
 
 pawl_status pawl_context_report(pawl_context context, pawl_buffer* report) {
-  return with_context(context, [&](Context& it) -> Result<void> {
-    PAWL_TRY(check_outs(report));
+  return with_context(context, [&](Context& it) -> CallEnd {
+    if (!are_there(report)) [[unlikely]] {
+      return nowhere_to_answer();
+    }
     json::object object;
     object["waiting"] = texts_of(it.machine().waiting());
     object["orphaned"] = texts_of(it.machine().orphaned());
@@ -555,7 +600,7 @@ pawl_status pawl_context_report(pawl_context context, pawl_buffer* report) {
 }
 
 pawl_status pawl_context_violation(pawl_context context, pawl_violation* violation) {
-  return with_context(context, [&](Context& it) -> Result<void> {
+  return with_context(context, [&](Context& it) -> CallEnd {
     PAWL_TRY_ASSIGN(pawl_violation filled, read_struct(violation, "violation"));
     if (it.machine().violation() && it.violation_text.empty()) {
       it.violation_text = it.machine().violation()->render();
@@ -573,7 +618,7 @@ pawl_status pawl_context_violation(pawl_context context, pawl_violation* violati
 
 pawl_status pawl_context_execute(pawl_context context, pawl_future operation,
                                  const pawl_retry* retry, int64_t timeout_ms) {
-  return with_engines(context, [&](Context& it) -> Result<void> {
+  return with_engines(context, [&](Context& it) -> CallEnd {
     PAWL_TRY_ASSIGN(engine::RetryPolicy policy, read_retry(retry));
     PAWL_TRY_ASSIGN(const replay::Outcome outcome, it.machine().outcome(operation));
     if (it.machine().kind_of(operation) != replay::CommandKind::kOperation || outcome.is_complete) {
@@ -582,7 +627,7 @@ pawl_status pawl_context_execute(pawl_context context, pawl_future operation,
     if (timeout_ms < 0) {
       return wrong_number("timeout_ms", timeout_ms);
     }
-    it.lent()->execute_elsewhere(operation, it.body_for(operation), std::move(policy), timeout_ms);
+    it.host().execute_elsewhere(operation, it.body_for(operation), std::move(policy), timeout_ms);
     return {};
   });
 }
@@ -590,7 +635,7 @@ pawl_status pawl_context_execute(pawl_context context, pawl_future operation,
 pawl_status pawl_context_send(pawl_context context, pawl_future operation, pawl_bytes run_id,
                               pawl_bytes signal, pawl_bytes payload, pawl_bytes extra,
                               pawl_bytes dedupe) {
-  return with_engines(context, [&](Context& it) -> Result<void> {
+  return with_engines(context, [&](Context& it) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view to, read_name(run_id, "run_id"));
     PAWL_TRY_ASSIGN(const std::string_view name, read_name(signal, "signal"));
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
@@ -601,22 +646,21 @@ pawl_status pawl_context_send(pawl_context context, pawl_future operation, pawl_
     if (it.machine().kind_of(operation) != replay::CommandKind::kOperation || outcome.is_complete) {
       return make_error(ErrorCode::kInvalidState, "this is no operation that must be executed");
     }
-    it.lent()->send(operation, std::string(to), std::string(name), std::string(bytes),
-                    std::string(attributes), std::string(once));
+    it.host().send(operation, std::string(to), std::string(name), std::string(bytes),
+                   std::string(attributes), std::string(once));
     return {};
   });
 }
 
 pawl_status pawl_context_yield(pawl_context context) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     engine::Job back;
     {
       PAWL_TRY_ASSIGN(const ContextHandles::Use use, contexts().use(context, "context"));
-      if (use->lent() == nullptr) {
+      if (use->is_own() || use->try_machine() == nullptr) {
         return make_error(ErrorCode::kInvalidState, "this context is not handed out");
       }
-      use->host.store(nullptr, std::memory_order_relaxed);
-      back = std::move(use->back);
+      back = use->take_back();
     }
     back();  // The engine may free the context at once.
     return {};

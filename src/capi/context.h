@@ -16,11 +16,31 @@
 
 namespace pawl::capi {
 
-struct Context {
-  std::unique_ptr<replay::Machine> own;  // The caller's; else:
-  // An engine's: while its code may go on.
-  std::atomic<engine::CodeHost*> host = nullptr;
-  engine::Job back;  // The same: to be called when that is over.
+class Context {
+ public:
+  Context() = default;
+  explicit Context(std::unique_ptr<replay::Machine> machine)
+      : own_(std::move(machine)), machine_(own_.get()) {}
+
+  // It is an engine's, and its code may go on; `back` is to be called when that is over.
+  void lend(engine::CodeHost& host, engine::Job back) {
+    host_ = &host;
+    back_ = std::move(back);
+    machine_.store(&host.machine(), std::memory_order_release);
+  }
+  // That is over.
+  engine::Job take_back() {
+    machine_.store(nullptr, std::memory_order_relaxed);
+    return std::move(back_);
+  }
+
+  bool is_own() const { return own_ != nullptr; }
+  // NULL: it is with its engine.
+  replay::Machine* try_machine() const { return machine_.load(std::memory_order_acquire); }
+  replay::Machine& machine() const { return *machine_.load(std::memory_order_relaxed); }
+  // Of one that is lent.
+  engine::CodeHost& host() const { return *host_; }
+
   // Has an operation executed: what pawl_context_execute() gives to the host.
   std::function<engine::RemoteBody(replay::FutureId)> body_for;
   std::size_t payload_bytes_max = replay::kPayloadBytesMax;
@@ -30,9 +50,11 @@ struct Context {
   replay::Log::EntryTexts entry_texts;
   std::string violation_text;
 
-  engine::CodeHost* lent() const { return host.load(std::memory_order_acquire); }
-  bool is_usable() const { return own != nullptr || lent() != nullptr; }
-  replay::Machine& machine() const { return own != nullptr ? *own : lent()->machine(); }
+ private:
+  std::unique_ptr<replay::Machine> own_;  // The caller's, if it is not an engine's.
+  engine::CodeHost* host_ = nullptr;
+  engine::Job back_;
+  std::atomic<replay::Machine*> machine_ = nullptr;  // While calls may use it.
 };
 
 using ContextHandles = ExclusiveHandles<Context, HandleKind::kContext, pawl_context>;

@@ -82,11 +82,10 @@ class ApiEngine::ContextProgram final : public engine::RemoteProgram {
       ++engine_.active_;
     }
     // Nobody is inside: it was not handed out.
-    context_.back = [&engine = engine_, back = std::move(back)]() mutable {
+    context_.lend(host, [&engine = engine_, back = std::move(back)]() mutable {
       back();
       engine.one_less_out();
-    };
-    context_.host.store(&host, std::memory_order_release);
+    });
     is_known_ = true;
     Event event;
     event.event.kind = PAWL_EVENT_ACTIVATION;
@@ -259,8 +258,7 @@ void ApiEngine::revoke_contexts() {
     const std::scoped_lock lock(mutex_);  // It is not destroyed while it is held.
     const auto found = contexts_.find(handle);
     if (found != contexts_.end() && contexts().remove(handle)) {
-      back = std::move(found->second->back);
-      found->second->host.store(nullptr, std::memory_order_relaxed);
+      back = found->second->take_back();
     }
   }
 }

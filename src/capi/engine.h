@@ -23,7 +23,7 @@
 
 namespace pawl::capi {
 
-struct Context;
+class Context;
 
 struct ApiOptions {
   std::string url;
@@ -124,10 +124,10 @@ class ApiEngine {
 using EngineHandles = SharedHandles<ApiEngine, HandleKind::kEngine, pawl_engine>;
 EngineHandles& engines();
 
-// What a function of the ABI does with an engine. `body`: Result<void>(ApiEngine&).
+// What a function of the ABI does with an engine. `body`: CallEnd(ApiEngine&).
 template <class Body>
 pawl_status with_engine(pawl_engine handle, const Body& body) noexcept {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> engine, engines().find(handle, "engine"));
     return body(*engine);
   });

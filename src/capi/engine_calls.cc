@@ -67,7 +67,7 @@ using namespace pawl;  // NOLINT(google-build-using-namespace): only functions o
 using namespace pawl::capi;  // NOLINT(google-build-using-namespace)
 
 pawl_status pawl_engine_open(const pawl_engine_options* given, pawl_engine* engine) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(ApiOptions options, read_options(given));
     if (engine == nullptr) {
       return null_argument("engine");
@@ -79,7 +79,7 @@ pawl_status pawl_engine_open(const pawl_engine_options* given, pawl_engine* engi
 }
 
 pawl_status pawl_engine_add_workflow(pawl_engine engine, const pawl_workflow_options* given) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     PAWL_TRY_ASSIGN(const pawl_workflow_options options, read_struct(given, "options"));
     engine::Definition definition;
     PAWL_TRY_ASSIGN(definition.kind, read_name(options.kind, "options.kind"));
@@ -98,7 +98,7 @@ pawl_status pawl_engine_add_workflow(pawl_engine engine, const pawl_workflow_opt
 
 pawl_status pawl_engine_add_activity(pawl_engine engine, pawl_bytes name,
                                      const pawl_retry* compensation_retry) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     PAWL_TRY_ASSIGN(const std::string_view type, read_name(name, "name"));
     engine::RetryPolicy retry = engine::ActivityType().compensation_retry;
     if (compensation_retry != nullptr) {
@@ -113,14 +113,14 @@ pawl_status pawl_engine_start(pawl_engine engine) {
 }
 
 pawl_status pawl_engine_stop(pawl_engine engine) {
-  return with_engine(engine, [](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [](ApiEngine& it) -> CallEnd {
     it.stop();
     return {};
   });
 }
 
 pawl_status pawl_engine_free(pawl_engine engine) {
-  return call([&]() -> Result<void> {
+  return call([&]() -> CallEnd {
     PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> freed, engines().remove(engine, "engine"));
     freed->stop();
     return {};
@@ -129,7 +129,7 @@ pawl_status pawl_engine_free(pawl_engine engine) {
 
 pawl_status pawl_engine_poll(pawl_engine engine, uint32_t kinds, size_t limit, int64_t timeout_ms,
                              pawl_events* events) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     if (events == nullptr) {
       return null_argument("events");
     }
@@ -148,7 +148,7 @@ pawl_status pawl_engine_poll(pawl_engine engine, uint32_t kinds, size_t limit, i
 }
 
 pawl_status pawl_attempt_complete(pawl_engine engine, uint64_t attempt, pawl_bytes result) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     engine::ActivityOutcome outcome;
     PAWL_TRY_ASSIGN(outcome.result, read_bytes(result, "result"));
     return it.end_attempt(attempt, std::move(outcome));
@@ -156,7 +156,7 @@ pawl_status pawl_attempt_complete(pawl_engine engine, uint64_t attempt, pawl_byt
 }
 
 pawl_status pawl_attempt_fail(pawl_engine engine, uint64_t attempt, const pawl_failure* failure) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     engine::ActivityOutcome outcome;
     outcome.ok = false;
     PAWL_TRY_ASSIGN(outcome.failure, read_failure(failure));
@@ -166,7 +166,7 @@ pawl_status pawl_attempt_fail(pawl_engine engine, uint64_t attempt, const pawl_f
 
 pawl_status pawl_attempt_heartbeat(pawl_engine engine, uint64_t attempt, pawl_bytes details,
                                    int32_t* should_stop) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     if (should_stop == nullptr) {
       return null_argument("should_stop");
     }
@@ -178,7 +178,7 @@ pawl_status pawl_attempt_heartbeat(pawl_engine engine, uint64_t attempt, pawl_by
 }
 
 pawl_status pawl_attempt_should_stop(pawl_engine engine, uint64_t attempt, int32_t* should_stop) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     if (should_stop == nullptr) {
       return null_argument("should_stop");
     }
@@ -189,7 +189,7 @@ pawl_status pawl_attempt_should_stop(pawl_engine engine, uint64_t attempt, int32
 }
 
 pawl_status pawl_test_now(pawl_engine engine, int64_t* now_ms) {
-  return with_engine(engine, [&](ApiEngine& it) -> Result<void> {
+  return with_engine(engine, [&](ApiEngine& it) -> CallEnd {
     if (now_ms == nullptr) {
       return null_argument("now_ms");
     }

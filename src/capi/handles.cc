@@ -6,8 +6,9 @@
 
 namespace pawl::capi {
 
-ProcessFence::ProcessFence()
-    : works_(::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) {}
+void ProcessFence::prepare() {
+  works_ = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
 
 void ProcessFence::operator()() const {
   if (!works_ || ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {

@@ -72,13 +72,15 @@ class SharedHandles {
 // as if each of them had a fence where it stands. So those who come often need none.
 class ProcessFence {
  public:
-  ProcessFence();
+  constexpr ProcessFence() = default;
+  // Asks the system for it, before anybody else uses this.
+  void prepare();
   // False: the system has no such thing, and everybody needs a fence.
   bool works() const { return works_; }
   void operator()() const;
 
  private:
-  bool works_;
+  bool works_ = false;
 };
 
 // Objects for one thread at a time, found without a lock: they are asked for at every step of a
@@ -87,8 +89,9 @@ class ProcessFence {
 template <class Object, HandleKind kKind, class Handle>
 class ExclusiveHandles {
   struct alignas(64) Place {
-    std::atomic<std::uint32_t> use = 0;
+    std::atomic<std::uint64_t> handle = 0;  // The one that is valid here; 0: none.
     std::atomic<bool> is_busy = false;
+    std::uint32_t uses = 0;
     Object* object = nullptr;
   };
 
@@ -115,8 +118,13 @@ class ExclusiveHandles {
     Place* place_;
   };
 
+  constexpr ExclusiveHandles() = default;
+
   Handle add(Object* object) {
     const std::scoped_lock lock(mutex_);
+    if (chunk_count_ == 0) {
+      fence_.prepare();  // Who has a handle has it after this.
+    }
     if (free_.empty()) {
       grow();
     }
@@ -124,15 +132,15 @@ class ExclusiveHandles {
     free_.pop_back();
     Place& place = *find_place(index);
     place.object = object;
-    const std::uint32_t use = place.use.load(std::memory_order_relaxed) + 1;  // Odd: in use.
-    place.use.store(use, std::memory_order_release);
-    return reinterpret_cast<Handle>((static_cast<std::uint64_t>(kKind) << 56U) |
-                                    (static_cast<std::uint64_t>(use) << kIndexBits) | index);
+    const std::uint64_t handle = (static_cast<std::uint64_t>(kKind) << 56U) |
+                                 (static_cast<std::uint64_t>(++place.uses) << kIndexBits) | index;
+    place.handle.store(handle, std::memory_order_release);
+    return reinterpret_cast<Handle>(handle);
   }
   // Nothing: it is no handle, or somebody else uses it; why_not() tells.
   Use try_use(Handle handle) {
     Place* const place = check(handle);
-    if (place == nullptr || place->is_busy.load(std::memory_order_acquire)) {
+    if (place == nullptr || place->is_busy.load(std::memory_order_acquire)) [[unlikely]] {
       return Use(nullptr);
     }
     // remove() makes the handle void, and looks then whether somebody is inside; here it is the
@@ -143,8 +151,11 @@ class ExclusiveHandles {
     } else {
       std::atomic_thread_fence(std::memory_order_seq_cst);
     }
-    Use use(place);
-    return check(handle) == nullptr ? Use(nullptr) : std::move(use);
+    if (place->handle.load(std::memory_order_acquire) != number_of(handle)) [[unlikely]] {
+      place->is_busy.store(false, std::memory_order_release);
+      return Use(nullptr);
+    }
+    return Use(place);
   }
   Error why_not(Handle handle, const char* what) {
     return check(handle) == nullptr
@@ -168,7 +179,7 @@ class ExclusiveHandles {
       if (place == nullptr) {
         return false;
       }
-      place->use.fetch_add(1, std::memory_order_seq_cst);
+      place->handle.store(0, std::memory_order_seq_cst);
     }
     fence_();
     while (place->is_busy.load(std::memory_order_acquire)) {
@@ -186,21 +197,18 @@ class ExclusiveHandles {
   static constexpr std::size_t kChunk = 4096;
   using Chunk = std::array<Place, kChunk>;
 
+  static std::uint64_t number_of(Handle handle) { return reinterpret_cast<std::uint64_t>(handle); }
   static std::uint32_t index_of(Handle handle) {
-    return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(handle)) & kIndexMask;
+    return static_cast<std::uint32_t>(number_of(handle)) & kIndexMask;
   }
   Place* find_place(std::uint32_t index) {
     Chunk* const chunk = chunks_[index / kChunk].load(std::memory_order_acquire);
     return chunk == nullptr ? nullptr : &(*chunk)[index % kChunk];
   }
   Place* check(Handle handle) {
-    const auto number = reinterpret_cast<std::uint64_t>(handle);
-    if (number >> 56U != static_cast<std::uint64_t>(kKind)) {
-      return nullptr;
-    }
     Place* const place = find_place(index_of(handle));
-    const auto use = static_cast<std::uint32_t>(number >> kIndexBits);
-    if (place == nullptr || place->use.load(std::memory_order_acquire) != use || use % 2 == 0) {
+    if (place == nullptr || handle == Handle() ||
+        place->handle.load(std::memory_order_acquire) != number_of(handle)) {
       return nullptr;
     }
     return place;
@@ -218,7 +226,7 @@ class ExclusiveHandles {
     chunks_[chunk_count_++].store(owned_.back().get(), std::memory_order_release);
   }
 
-  const ProcessFence fence_;
+  ProcessFence fence_;
   std::mutex mutex_;
   std::vector<std::uint32_t> free_;
   std::vector<std::unique_ptr<Chunk>> owned_;

@@ -110,7 +110,7 @@ bool EventQueue::is_empty() const {
 }  // namespace pawl::capi
 
 pawl_status pawl_events_free(pawl_event_list list) {
-  return pawl::capi::call([&]() -> pawl::Result<void> {
+  return pawl::capi::call([&]() -> pawl::capi::CallEnd {
     PAWL_TRY(pawl::capi::event_lists().remove(list, "list of events"));
     return {};
   });

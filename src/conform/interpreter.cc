@@ -23,6 +23,7 @@ namespace json = boost::json;
 using replay::AwaitId;
 using replay::AwaitMode;
 using replay::AwaitState;
+using replay::AwaitStatus;
 using replay::BranchId;
 using replay::CommandKind;
 using replay::CommandRequest;
@@ -129,19 +130,15 @@ class Interpreter {
   // Suspends until the await is decided; then it is over.
   struct Blocked {
     Interpreter& interpreter;
-    AwaitId await;
+    AwaitStatus status;
+    std::coroutine_handle<> waiting = nullptr;
 
-    bool await_ready() const {
-      return interpreter.machine_->await_status(await)->state != AwaitState::kBlocked;
+    bool await_ready() const { return status.state != AwaitState::kBlocked; }
+    void await_suspend(std::coroutine_handle<> handle) {
+      waiting = handle;
+      interpreter.blocked_[status.await] = this;
     }
-    void await_suspend(std::coroutine_handle<> waiting) const {
-      interpreter.blocked_[await] = waiting;
-    }
-    replay::AwaitStatus await_resume() const {
-      const replay::AwaitStatus status = *interpreter.machine_->await_status(await);
-      interpreter.check(interpreter.machine_->end_await(await));
-      return status;
-    }
+    AwaitStatus await_resume() const { return status; }
   };
 
   // Suspends the join until its last arm is done.
@@ -198,7 +195,7 @@ class Interpreter {
 
   const Scenario& scenario_;
   std::unique_ptr<Machine> machine_;
-  std::map<AwaitId, std::coroutine_handle<>> blocked_;
+  std::map<AwaitId, Blocked*> blocked_;
   std::map<std::string, Variable, std::less<>> variables_;
   std::vector<std::coroutine_handle<>> ready_;  // Joins whose last arm is done.
   std::string payload_;                         // Backs the payload of the request in the making.
@@ -337,13 +334,13 @@ Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::st
     assign(step, json::value(plain));
     co_return Flow{};
   }
-  auto await = machine_->begin_await(verb == "await_any" ? AwaitMode::kAny : AwaitMode::kAll,
-                                     futures, scope.shielded);
+  const auto await = machine_->begin_await(verb == "await_any" ? AwaitMode::kAny : AwaitMode::kAll,
+                                           futures, scope.shielded);
   if (!await) {
     co_return raise(await.error());
   }
   Blocked blocked{*this, *await};
-  const replay::AwaitStatus status = co_await blocked;
+  const AwaitStatus status = co_await blocked;
   if (status.state == AwaitState::kCancelled) {
     std::string reason;
     if (!machine_->cancel_reason().empty()) {
@@ -445,7 +442,7 @@ Task<Flow> Interpreter::pass_checkpoint(FutureId checkpoint) {
     co_return Flow{};
   }
   const std::array<FutureId, 1> futures = {checkpoint};
-  auto await = machine_->begin_await(AwaitMode::kAll, futures, true);
+  const auto await = machine_->begin_await(AwaitMode::kAll, futures, true);
   if (!await) {
     co_return raise(await.error());
   }
@@ -859,15 +856,16 @@ void Interpreter::drive(Task<Flow>& root) {
     if (!delivery || !*delivery) {
       return;
     }
-    const std::vector<AwaitId> woken = machine_->woken();
-    for (const AwaitId await : woken) {
-      const auto waiting = blocked_.find(await);
-      if (waiting == blocked_.end() || is_stopped_) {
+    const std::vector<AwaitStatus> woken = machine_->woken();
+    for (const AwaitStatus& over : woken) {
+      const auto found = blocked_.find(over.await);
+      if (found == blocked_.end() || is_stopped_) {
         continue;
       }
-      const std::coroutine_handle<> handle = waiting->second;
-      blocked_.erase(waiting);
-      resume(handle);
+      Blocked& blocked = *found->second;
+      blocked_.erase(found);
+      blocked.status = over;
+      resume(blocked.waiting);
     }
   }
 }

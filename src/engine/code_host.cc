@@ -55,8 +55,8 @@ void CodeHost::run(Program& program, bool is_new) {
       return;
     }
     woken_ = machine_->woken();
-    for (const replay::AwaitId await : woken_) {
-      program.resume(await);
+    for (const replay::AwaitStatus& over : woken_) {
+      program.resume(over);
       if (machine_->violation() || program.end()) {
         break;
       }

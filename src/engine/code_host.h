@@ -67,7 +67,7 @@ class CodeHost final : public RunHost {
   std::vector<Asked> asked_;
   std::vector<store::Outgoing> sent_;
   std::vector<replay::Delivery> delivered_;
-  std::vector<replay::AwaitId> woken_;
+  std::vector<replay::AwaitStatus> woken_;
 };
 
 }  // namespace pawl::engine

@@ -61,8 +61,8 @@ class Program {
 
   // Runs the code until all of it is blocked. Called once, first.
   virtual void start() = 0;
-  // Goes on with what waited for `await`, until all of the code is blocked.
-  virtual void resume(replay::AwaitId await) = 0;
+  // Goes on with what waited for it, until all of the code is blocked.
+  virtual void resume(const replay::AwaitStatus& over) = 0;
   // How it ended, once it has. Not called again after it said so.
   virtual std::optional<ProgramEnd> end() = 0;
   // What its suspended code costs in memory, about.

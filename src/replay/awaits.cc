@@ -18,12 +18,6 @@ Awaits::Slot Awaits::allocate() {
   return slot;
 }
 
-AwaitId Awaits::begin_ready(FutureId decided_by) {
-  Await& await = awaits_[allocate()];
-  await.status = {AwaitState::kReady, decided_by};
-  return await.id;
-}
-
 AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shielded) {
   const Slot slot = allocate();
   Await& await = awaits_[slot];
@@ -50,9 +44,9 @@ AwaitId Awaits::begin(AwaitMode mode, std::span<const FutureId> open, bool shiel
     (watchers.last == 0 ? watchers.first : watches_[watchers.last].next) = link;
     watchers.last = link;
   }
-  await.previous = last_blocked_;
-  (last_blocked_ == 0 ? first_blocked_ : awaits_[last_blocked_].next) = slot;
-  last_blocked_ = slot;
+  await.previous = last_;
+  (last_ == 0 ? first_ : awaits_[last_].next) = slot;
+  last_ = slot;
   return await.id;
 }
 
@@ -72,28 +66,24 @@ void Awaits::unlink(Link link) {
   --watch_count_;
 }
 
-// Takes a blocked await out of all lists.
-void Awaits::settle(Slot slot, AwaitStatus status) {
+// Takes an await out of all lists.
+void Awaits::end(Slot slot) {
   Await& await = awaits_[slot];
-  PAWL_CHECK(await.status.state == AwaitState::kBlocked);
-  await.status = status;
   while (await.first_watch != 0) {
     unlink(await.first_watch);
   }
-  (await.previous == 0 ? first_blocked_ : awaits_[await.previous].next) = await.next;
-  (await.next == 0 ? last_blocked_ : awaits_[await.next].previous) = await.previous;
-}
-
-void Awaits::end(AwaitId id) {
-  const Slot slot = slot_of(id);
-  if (awaits_[slot].status.state == AwaitState::kBlocked) {
-    settle(slot, {AwaitState::kCancelled, 0});
-  }
-  awaits_[slot].id = 0;
+  (await.previous == 0 ? first_ : awaits_[await.previous].next) = await.next;
+  (await.next == 0 ? last_ : awaits_[await.next].previous) = await.previous;
+  await.id = 0;
   free_awaits_.push_back(slot);
 }
 
-void Awaits::complete(FutureId future, bool failed, std::vector<AwaitId>& woken) {
+void Awaits::give_up(AwaitId id) {
+  PAWL_CHECK(is_blocked(id));
+  end(slot_of(id));
+}
+
+void Awaits::complete(FutureId future, bool failed, std::vector<AwaitStatus>& woken) {
   if (future >= watchers_.size()) {
     return;
   }
@@ -104,21 +94,21 @@ void Awaits::complete(FutureId future, bool failed, std::vector<AwaitId>& woken)
     Await& await = awaits_[slot];
     --await.missing;
     if (await.mode == AwaitMode::kAny || failed) {
-      settle(slot, {AwaitState::kReady, future});
-      woken.push_back(await.id);
+      woken.push_back({await.id, AwaitState::kReady, future});
+      end(slot);
     } else if (await.missing == 0) {
-      settle(slot, {AwaitState::kReady, 0});
-      woken.push_back(await.id);
+      woken.push_back({await.id, AwaitState::kReady, 0});
+      end(slot);
     }
   }
 }
 
-void Awaits::cancel(std::vector<AwaitId>& woken) {
-  for (Slot slot = first_blocked_; slot != 0;) {
+void Awaits::cancel(std::vector<AwaitStatus>& woken) {
+  for (Slot slot = first_; slot != 0;) {
     const Slot next = awaits_[slot].next;
     if (!awaits_[slot].shielded) {
-      settle(slot, {AwaitState::kCancelled, 0});
-      woken.push_back(awaits_[slot].id);
+      woken.push_back({awaits_[slot].id, AwaitState::kCancelled, 0});
+      end(slot);
     }
     slot = next;
   }

@@ -19,34 +19,35 @@ enum class AwaitMode : std::uint8_t {
   kAny,  // Until the first is complete.
 };
 
-enum class AwaitState : std::uint8_t { kBlocked, kReady, kCancelled };
+enum class AwaitState : std::int32_t { kBlocked, kReady, kCancelled };
 
+// How an await stands. One that is over has ended with that: its number is void.
 struct AwaitStatus {
+  AwaitId await = 0;
   AwaitState state = AwaitState::kBlocked;
   // kAny, or only one future: that one. kAll: the one that failed; 0 if none did.
   FutureId decided_by = 0;
+
+  friend bool operator==(const AwaitStatus&, const AwaitStatus&) = default;
 };
 
 class Awaits {
  public:
   // Starts an await on `open` futures, of which none is complete.
   AwaitId begin(AwaitMode mode, std::span<const FutureId> open, bool shielded);
-  // Starts one that needs not wait.
-  AwaitId begin_ready(FutureId decided_by);
 
-  bool is_valid(AwaitId id) const {
+  bool is_blocked(AwaitId id) const {
     const Slot slot = slot_of(id);
     return slot > 0 && slot < awaits_.size() && awaits_[slot].id == id;
   }
-  AwaitStatus status(AwaitId id) const { return awaits_[slot_of(id)].status; }
-  // Gives the number back. An await that is still blocked is given up.
-  void end(AwaitId id);
+  // Nobody waits any more.
+  void give_up(AwaitId id);
 
   // Tells those that wait for `future`; the ones that can go on are added to `woken` in the order
   // in which they began.
-  void complete(FutureId future, bool failed, std::vector<AwaitId>& woken);
+  void complete(FutureId future, bool failed, std::vector<AwaitStatus>& woken);
   // Interrupts every blocked await outside a shield.
-  void cancel(std::vector<AwaitId>& woken);
+  void cancel(std::vector<AwaitStatus>& woken);
 
   bool is_watched(FutureId future) const {
     return future < watchers_.size() && watchers_[future].first != 0;
@@ -83,20 +84,19 @@ class Awaits {
     Link last = 0;
   };
   struct Await {
-    AwaitStatus status;
     AwaitMode mode{};
     bool shielded = false;
     AwaitId id = 0;  // Its slot, and above it how often the slot was used; 0: free.
     std::uint32_t missing = 0;
     Link first_watch = 0;  // Futures that it still waits for.
     Link last_watch = 0;
-    Slot previous = 0;  // Blocked awaits, oldest first.
+    Slot previous = 0;  // Oldest first.
     Slot next = 0;
   };
 
   Slot allocate();
   void unlink(Link link);
-  void settle(Slot slot, AwaitStatus status);
+  void end(Slot slot);
 
   std::vector<Watch> watches_{1};
   std::vector<Link> free_watches_;
@@ -105,13 +105,13 @@ class Awaits {
   std::vector<Slot> free_awaits_;
   std::uint64_t uses_ = 0;
   std::size_t watch_count_ = 0;
-  Slot first_blocked_ = 0;
-  Slot last_blocked_ = 0;
+  Slot first_ = 0;
+  Slot last_ = 0;
 };
 
 template <class Visit>
 void Awaits::visit_blocked(Visit visit) const {
-  for (Slot slot = first_blocked_; slot != 0; slot = awaits_[slot].next) {
+  for (Slot slot = first_; slot != 0; slot = awaits_[slot].next) {
     for (Link link = awaits_[slot].first_watch; link != 0; link = watches_[link].next_of_await) {
       if (visit(watches_[link].future)) {
         return;

@@ -10,6 +10,7 @@ namespace pawl::replay {
 namespace {
 
 using Ids = std::vector<AwaitId>;
+using Overs = std::vector<AwaitStatus>;
 using Futures = std::vector<FutureId>;
 
 AwaitId all_of(Awaits& awaits, const Futures& futures, bool shielded = false) {
@@ -19,16 +20,20 @@ AwaitId any_of(Awaits& awaits, const Futures& futures, bool shielded = false) {
   return awaits.begin(AwaitMode::kAny, futures, shielded);
 }
 
-Ids complete(Awaits& awaits, FutureId future, bool failed = false) {
-  Ids woken;
+Overs complete(Awaits& awaits, FutureId future, bool failed = false) {
+  Overs woken;
   awaits.complete(future, failed, woken);
   return woken;
 }
-Ids cancel(Awaits& awaits) {
-  Ids woken;
+Overs cancel(Awaits& awaits) {
+  Overs woken;
   awaits.cancel(woken);
   return woken;
 }
+AwaitStatus ready(AwaitId await, FutureId decided_by = 0) {
+  return {await, AwaitState::kReady, decided_by};
+}
+AwaitStatus cancelled(AwaitId await) { return {await, AwaitState::kCancelled, 0}; }
 
 Futures blocked_on(const Awaits& awaits) {
   Futures futures = awaits.blocked_on();
@@ -39,37 +44,31 @@ Futures blocked_on(const Awaits& awaits) {
 TEST(Awaits, AllWaitsForTheLast) {
   Awaits awaits;
   const AwaitId id = all_of(awaits, {1, 2, 3});
-  EXPECT_EQ(complete(awaits, 2), Ids{});
-  EXPECT_EQ(complete(awaits, 1), Ids{});
-  EXPECT_EQ(awaits.status(id).state, AwaitState::kBlocked);
+  EXPECT_EQ(complete(awaits, 2), Overs{});
+  EXPECT_EQ(complete(awaits, 1), Overs{});
+  EXPECT_TRUE(awaits.is_blocked(id));
   EXPECT_EQ(blocked_on(awaits), Futures{3});
-  EXPECT_EQ(complete(awaits, 3), Ids{id});
-  EXPECT_EQ(awaits.status(id).state, AwaitState::kReady);
-  EXPECT_EQ(awaits.status(id).decided_by, 0U);
+  EXPECT_EQ(complete(awaits, 3), Overs{ready(id)});
+  EXPECT_FALSE(awaits.is_blocked(id));
   EXPECT_EQ(blocked_on(awaits), Futures{});
 }
 
 TEST(Awaits, AllIsDecidedByTheFirstFailure) {
   Awaits awaits;
   const AwaitId id = all_of(awaits, {1, 2, 3});
-  EXPECT_EQ(complete(awaits, 3), Ids{});
-  EXPECT_EQ(complete(awaits, 2, true), Ids{id});
-  EXPECT_EQ(awaits.status(id).decided_by, 2U);
-  EXPECT_EQ(complete(awaits, 1, true), Ids{});
-  EXPECT_EQ(awaits.status(id).decided_by, 2U);
+  EXPECT_EQ(complete(awaits, 3), Overs{});
+  EXPECT_EQ(complete(awaits, 2, true), Overs{ready(id, 2)});
+  EXPECT_EQ(complete(awaits, 1, true), Overs{});
 }
 
 TEST(Awaits, AnyIsDecidedByTheFirst) {
   Awaits awaits;
   const AwaitId id = any_of(awaits, {1, 2, 3});
   EXPECT_EQ(blocked_on(awaits), (Futures{1, 2, 3}));
-  EXPECT_EQ(complete(awaits, 2), Ids{id});
-  EXPECT_EQ(awaits.status(id).decided_by, 2U);
-  EXPECT_EQ(complete(awaits, 1), Ids{});
-  EXPECT_EQ(awaits.status(id).decided_by, 2U);
+  EXPECT_EQ(complete(awaits, 2), Overs{ready(id, 2)});
+  EXPECT_EQ(complete(awaits, 1), Overs{});
   const AwaitId failed = any_of(awaits, {4, 5});
-  EXPECT_EQ(complete(awaits, 5, true), Ids{failed});
-  EXPECT_EQ(awaits.status(failed).decided_by, 5U);
+  EXPECT_EQ(complete(awaits, 5, true), Overs{ready(failed, 5)});
 }
 
 TEST(Awaits, OneFutureWakesThemInTheOrderInWhichTheyBegan) {
@@ -78,8 +77,8 @@ TEST(Awaits, OneFutureWakesThemInTheOrderInWhichTheyBegan) {
   const AwaitId second = all_of(awaits, {9});
   const AwaitId third = all_of(awaits, {8, 9});
   const AwaitId fourth = any_of(awaits, {9, 8});
-  EXPECT_EQ(complete(awaits, 9), (Ids{first, second, fourth}));
-  EXPECT_EQ(complete(awaits, 8), Ids{third});
+  EXPECT_EQ(complete(awaits, 9), (Overs{ready(first, 9), ready(second), ready(fourth, 9)}));
+  EXPECT_EQ(complete(awaits, 8), Overs{ready(third)});
 }
 
 TEST(Awaits, TheOrderIsThatOfBeginningAlsoWhenOthersHaveEnded) {
@@ -87,45 +86,31 @@ TEST(Awaits, TheOrderIsThatOfBeginningAlsoWhenOthersHaveEnded) {
   const AwaitId first = any_of(awaits, {1});
   const AwaitId second = any_of(awaits, {9});
   complete(awaits, 1);
-  awaits.end(first);
   const AwaitId third = any_of(awaits, {9});
   EXPECT_NE(third, first);
-  EXPECT_FALSE(awaits.is_valid(first));
-  EXPECT_EQ(complete(awaits, 9), (Ids{second, third}));
+  EXPECT_FALSE(awaits.is_blocked(first));
+  EXPECT_EQ(complete(awaits, 9), (Overs{ready(second, 9), ready(third, 9)}));
 }
 
 TEST(Awaits, TheSameFutureTwice) {
   Awaits awaits;
   const AwaitId all = all_of(awaits, {1, 1});
   const AwaitId any = any_of(awaits, {1, 1});
-  EXPECT_EQ(complete(awaits, 1), (Ids{all, any}));
+  EXPECT_EQ(complete(awaits, 1), (Overs{ready(all), ready(any, 1)}));
   const AwaitId failed = all_of(awaits, {2, 2, 3});
-  EXPECT_EQ(complete(awaits, 2, true), Ids{failed});
-  EXPECT_EQ(awaits.status(failed).decided_by, 2U);
-  EXPECT_EQ(complete(awaits, 3), Ids{});
+  EXPECT_EQ(complete(awaits, 2, true), Overs{ready(failed, 2)});
+  EXPECT_EQ(complete(awaits, 3), Overs{});
 }
 
-TEST(Awaits, OneThatNeedsNotWait) {
+TEST(Awaits, NumbersMeanSomethingWhileTheyAreBlocked) {
   Awaits awaits;
-  const AwaitId id = awaits.begin_ready(7);
-  EXPECT_TRUE(awaits.is_valid(id));
-  EXPECT_EQ(awaits.status(id).state, AwaitState::kReady);
-  EXPECT_EQ(awaits.status(id).decided_by, 7U);
-  EXPECT_EQ(cancel(awaits), Ids{});
-  EXPECT_EQ(blocked_on(awaits), Futures{});
-}
-
-TEST(Awaits, NumbersAreValidFromBeginToEnd) {
-  Awaits awaits;
-  EXPECT_FALSE(awaits.is_valid(0));
-  EXPECT_FALSE(awaits.is_valid(1));
+  EXPECT_FALSE(awaits.is_blocked(0));
+  EXPECT_FALSE(awaits.is_blocked(1));
   const AwaitId id = any_of(awaits, {1});
   EXPECT_NE(id, 0U);
-  EXPECT_TRUE(awaits.is_valid(id));
+  EXPECT_TRUE(awaits.is_blocked(id));
   complete(awaits, 1);
-  EXPECT_TRUE(awaits.is_valid(id));
-  awaits.end(id);
-  EXPECT_FALSE(awaits.is_valid(id));
+  EXPECT_FALSE(awaits.is_blocked(id));
 }
 
 TEST(Awaits, ABlockedOneCanBeGivenUp) {
@@ -133,41 +118,41 @@ TEST(Awaits, ABlockedOneCanBeGivenUp) {
   const AwaitId given_up = all_of(awaits, {1, 2});
   const AwaitId kept = all_of(awaits, {1, 2});
   complete(awaits, 1);
-  awaits.end(given_up);
-  EXPECT_EQ(complete(awaits, 2), Ids{kept});
+  awaits.give_up(given_up);
+  EXPECT_FALSE(awaits.is_blocked(given_up));
+  EXPECT_EQ(complete(awaits, 2), Overs{ready(kept)});
 }
 
 TEST(Awaits, CancelInterruptsWhatIsBlockedOutsideAShield) {
   Awaits awaits;
-  const AwaitId done = any_of(awaits, {1});
+  any_of(awaits, {1});
   complete(awaits, 1);
   const AwaitId plain = any_of(awaits, {2});
   const AwaitId shielded = any_of(awaits, {2}, true);
   const AwaitId second = all_of(awaits, {2, 3});
-  EXPECT_EQ(cancel(awaits), (Ids{plain, second}));
-  EXPECT_EQ(awaits.status(plain).state, AwaitState::kCancelled);
-  EXPECT_EQ(awaits.status(done).state, AwaitState::kReady);
-  EXPECT_EQ(awaits.status(shielded).state, AwaitState::kBlocked);
+  EXPECT_EQ(cancel(awaits), (Overs{cancelled(plain), cancelled(second)}));
+  EXPECT_TRUE(awaits.is_blocked(shielded));
   EXPECT_EQ(blocked_on(awaits), Futures{2});
-  EXPECT_EQ(complete(awaits, 2), Ids{shielded});
-  EXPECT_EQ(complete(awaits, 3), Ids{});
+  EXPECT_EQ(complete(awaits, 2), Overs{ready(shielded, 2)});
+  EXPECT_EQ(complete(awaits, 3), Overs{});
 }
 
 TEST(Awaits, FuturesThatNobodyAwaitsWakeNobody) {
   Awaits awaits;
-  EXPECT_EQ(complete(awaits, 1), Ids{});
-  EXPECT_EQ(complete(awaits, 1'000'000), Ids{});
+  EXPECT_EQ(complete(awaits, 1), Overs{});
+  EXPECT_EQ(complete(awaits, 1'000'000), Overs{});
   any_of(awaits, {5});
-  EXPECT_EQ(complete(awaits, 4), Ids{});
-  EXPECT_EQ(complete(awaits, 6), Ids{});
+  EXPECT_EQ(complete(awaits, 4), Overs{});
+  EXPECT_EQ(complete(awaits, 6), Overs{});
 }
 
 TEST(Awaits, EndedOnesLeaveNoMemoryBehind) {
   Awaits awaits;
   const auto use = [&] {
     for (int i = 0; i < 1000; ++i) {
-      const AwaitId id = any_of(awaits, {1, 2, 3});
-      awaits.end(id);
+      awaits.give_up(any_of(awaits, {1, 2, 3}));
+      any_of(awaits, {1, 2, 3});
+      complete(awaits, 2);
     }
   };
   use();
@@ -187,17 +172,35 @@ class Model {
   };
 
   void begin(One one) { blocked_.push_back(std::move(one)); }
-  void end(AwaitId id) {
+  void give_up(AwaitId id) {
     std::erase_if(blocked_, [&](const One& one) { return one.id == id; });
   }
-  Ids complete(FutureId future, bool failed) {
-    return wake([&](One& one) {
+  Overs complete(FutureId future, bool failed) {
+    Overs over;
+    std::erase_if(blocked_, [&](One& one) {
       const bool waited = std::erase(one.missing, future) > 0;
-      return waited && (one.mode == AwaitMode::kAny || failed || one.missing.empty());
+      const bool is_decisive = one.mode == AwaitMode::kAny || failed;
+      if (waited && (is_decisive || one.missing.empty())) {
+        over.push_back(ready(one.id, is_decisive ? future : 0));
+        return true;
+      }
+      return false;
     });
+    return over;
   }
-  Ids cancel() {
-    return wake([](const One& one) { return !one.shielded; });
+  Overs cancel() {
+    Overs over;
+    std::erase_if(blocked_, [&](const One& one) {
+      if (!one.shielded) {
+        over.push_back(cancelled(one.id));
+      }
+      return !one.shielded;
+    });
+    return over;
+  }
+  bool is_blocked(AwaitId id) const {
+    return std::any_of(blocked_.begin(), blocked_.end(),
+                       [&](const One& one) { return one.id == id; });
   }
   Futures blocked_on() const {
     Futures futures;
@@ -209,19 +212,6 @@ class Model {
   }
 
  private:
-  template <class Wakes>
-  Ids wake(Wakes wakes) {
-    Ids woken;
-    std::erase_if(blocked_, [&](One& one) {
-      const bool wakes_now = wakes(one);
-      if (wakes_now) {
-        woken.push_back(one.id);
-      }
-      return wakes_now;
-    });
-    return woken;
-  }
-
   std::vector<One> blocked_;
 };
 
@@ -230,7 +220,7 @@ RC_GTEST_PROP(AwaitsProperty, AgreesWithASimpleModel, ()) {
   Model model;
   FutureId next = 1;
   Futures open;
-  Ids alive;
+  Ids begun;
   const int steps = *rc::gen::inRange(1, 200);
   for (int step = 0; step < steps; ++step) {
     const int choice = *rc::gen::inRange(0, 10);
@@ -245,19 +235,21 @@ RC_GTEST_PROP(AwaitsProperty, AgreesWithASimpleModel, ()) {
       const auto mode = *rc::gen::element(AwaitMode::kAll, AwaitMode::kAny);
       const bool shielded = *rc::gen::inRange(0, 4) == 0;
       const AwaitId id = awaits.begin(mode, futures, shielded);
-      RC_ASSERT(std::count(alive.begin(), alive.end(), id) == 0);
-      alive.push_back(id);
+      RC_ASSERT(std::count(begun.begin(), begun.end(), id) == 0);
+      begun.push_back(id);
       model.begin({id, mode, futures, shielded});
     } else if (choice < 8) {
       const FutureId future = *rc::gen::elementOf(open);
       const bool failed = *rc::gen::inRange(0, 3) == 0;
       std::erase(open, future);
       RC_ASSERT(complete(awaits, future, failed) == model.complete(future, failed));
-    } else if (choice < 9 && !alive.empty()) {
-      const AwaitId id = *rc::gen::elementOf(alive);
-      std::erase(alive, id);
-      awaits.end(id);
-      model.end(id);
+    } else if (choice < 9 && !begun.empty()) {
+      const AwaitId id = *rc::gen::elementOf(begun);
+      RC_ASSERT(awaits.is_blocked(id) == model.is_blocked(id));
+      if (awaits.is_blocked(id)) {
+        awaits.give_up(id);
+        model.give_up(id);
+      }
     } else if (*rc::gen::inRange(0, 4) == 0) {
       RC_ASSERT(cancel(awaits) == model.cancel());
     }

@@ -736,8 +736,8 @@ Result<Outcome> Machine::outcome(FutureId future) const {
   return outcome;
 }
 
-Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> futures,
-                                     bool shielded) {
+Result<AwaitStatus> Machine::begin_await(AwaitMode mode, std::span<const FutureId> futures,
+                                         bool shielded) {
   PAWL_TRY(check_usable());
   if (mode == AwaitMode::kAny && futures.empty()) {
     return misuse("any: needs at least one future");
@@ -753,8 +753,8 @@ Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> f
     }
   }
   if (futures.size() == 1) {
-    return is_open(futures[0]) ? awaits_.begin(AwaitMode::kAny, futures, shielded)
-                               : awaits_.begin_ready(futures[0]);
+    return is_open(futures[0]) ? AwaitStatus{awaits_.begin(AwaitMode::kAny, futures, shielded)}
+                               : AwaitStatus{0, AwaitState::kReady, futures[0]};
   }
   std::vector<FutureId> open;
   FutureId first = 0;  // To be delivered, of those that decide the await.
@@ -769,23 +769,16 @@ Result<AwaitId> Machine::begin_await(AwaitMode mode, std::span<const FutureId> f
     }
   }
   if (first != 0 || open.empty()) {
-    return awaits_.begin_ready(first);
+    return AwaitStatus{0, AwaitState::kReady, first};
   }
-  return awaits_.begin(mode, open, shielded);
+  return AwaitStatus{awaits_.begin(mode, open, shielded)};
 }
 
-Result<AwaitStatus> Machine::await_status(AwaitId await) const {
-  if (!awaits_.is_valid(await)) {
-    return misuse("no such await: " + std::to_string(await));
+Result<void> Machine::give_up_await(AwaitId await) {
+  if (!awaits_.is_blocked(await)) {
+    return misuse("no await is blocked with the number " + std::to_string(await));
   }
-  return awaits_.status(await);
-}
-
-Result<void> Machine::end_await(AwaitId await) {
-  if (!awaits_.is_valid(await)) {
-    return misuse("no such await: " + std::to_string(await));
-  }
-  awaits_.end(await);
+  awaits_.give_up(await);
   return {};
 }
 

@@ -4,7 +4,7 @@
 //
 //   open(command)   -> future            matched to history, or new
 //   begin_await     -> ready or blocked
-//   next_delivery   -> (future, outcome), and which awaits go on
+//   next_delivery   -> (future, outcome), and which awaits are over
 //   take_new        -> what is to be appended to the stored log
 //
 // The host's loop: run the code until every part of it is blocked; call next_delivery; resume what
@@ -158,9 +158,10 @@ class Machine {
   std::string command_id(FutureId future) const;
   std::string_view command_name(FutureId future) const;
   Result<Outcome> outcome(FutureId future) const;
-  Result<AwaitId> begin_await(AwaitMode mode, std::span<const FutureId> futures, bool shielded);
-  Result<AwaitStatus> await_status(AwaitId await) const;
-  Result<void> end_await(AwaitId await);
+  // Blocked: woken() will say how it ended. Otherwise it is over already, and has no number.
+  Result<AwaitStatus> begin_await(AwaitMode mode, std::span<const FutureId> futures, bool shielded);
+  // Nobody waits any more. Only of one that is blocked.
+  Result<void> give_up_await(AwaitId await);
 
   // --- Delivery ---
   // Puts something that reached the run into the inbox. False: it was dropped, because its command
@@ -169,8 +170,8 @@ class Machine {
   Result<bool> arrive(const Entry& arrival, std::uint64_t token = 0);
   // Delivers the next arrival; none: nothing is left, the run waits.
   Result<std::optional<Delivery>> next_delivery();
-  // The awaits that the last delivery lets go on, in order.
-  const std::vector<AwaitId>& woken() const { return woken_; }
+  // The awaits that the last delivery has ended, in the order in which their code goes on.
+  const std::vector<AwaitStatus>& woken() const { return woken_; }
 
   // --- Reads ---
   std::int64_t now_ms() const { return now_ms_; }
@@ -359,7 +360,7 @@ class Machine {
   std::uint32_t completions_ = 0;
   std::deque<Inbound> inbox_;
   std::map<RecordId, Inbound> parked_;  // Arrivals whose command the code has not issued yet.
-  std::vector<AwaitId> woken_;
+  std::vector<AwaitStatus> woken_;
 
   std::vector<RecordId> compensations_;
   std::vector<RecordId> changed_inputs_;

@@ -197,8 +197,8 @@ class Actor {
       return false;
     }
     delivered_ += line + "\n";
-    const std::vector<AwaitId> woken = host_->woken();
-    for (const AwaitId await : woken) {
+    const std::vector<std::size_t> woken = host_.woken();
+    for (const std::size_t await : woken) {
       const std::coroutine_handle<> handle = blocked_.at(await);
       blocked_.erase(await);
       handle.resume();
@@ -214,15 +214,11 @@ class Actor {
  private:
   struct Blocked {
     Actor* actor;
-    AwaitId await;
+    std::size_t await;
 
     bool await_ready() const { return actor->host_.status(await) != "blocked"; }
     void await_suspend(std::coroutine_handle<> waiting) const { actor->blocked_[await] = waiting; }
-    std::string await_resume() const {
-      const std::string status = actor->host_.status(await);
-      PAWL_CHECK(actor->host_->end_await(await).has_value());
-      return status;
-    }
+    std::string await_resume() const { return actor->host_.status(await); }
   };
   struct Join {
     std::size_t running = 0;
@@ -393,7 +389,7 @@ class Actor {
   }
 
   Host host_;
-  std::map<AwaitId, std::coroutine_handle<>> blocked_;
+  std::map<std::size_t, std::coroutine_handle<>> blocked_;
   std::vector<std::coroutine_handle<>> ready_;
   std::vector<FutureId> operations_;
   std::vector<std::pair<CommandKind, FutureId>> opened_;

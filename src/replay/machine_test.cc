@@ -36,7 +36,7 @@ TEST(MachineTurn, CommandsAreNewOnTheFirstRunAndMatchedAfterARestart) {
   Host run;
   const FutureId charge = run.task("charge");
   const FutureId pause = run.timer("pause");
-  const AwaitId both = run.all({charge, pause});
+  const std::size_t both = run.all({charge, pause});
   EXPECT_EQ(run.deliver(), "nothing");
   EXPECT_EQ(run.waiting(), "{1} {2}");
   EXPECT_EQ(run.commit(),
@@ -404,7 +404,7 @@ TEST(MachineOperation, ALoneOneIsASingleEntry) {
   const Opened opened = run.open(CommandKind::kOperation, "hash");
   EXPECT_TRUE(opened.must_execute);
   EXPECT_EQ(run->record_of(opened.future), kNoRecord);
-  const AwaitId await = run.all({opened.future});
+  const std::size_t await = run.all({opened.future});
   EXPECT_EQ(run.waiting(), "{1}");
   EXPECT_EQ(run.deliver(), "nothing");
   EXPECT_EQ(run.commit(), "");
@@ -709,7 +709,7 @@ TEST_F(MachineAwait, AnyOfCompleteFuturesIsTheFirstDelivered) {
 
 TEST_F(MachineAwait, AllWaitsOnlyForWhatIsMissing) {
   complete(1);
-  const AwaitId await = run_.all({1, 2, 3});
+  const std::size_t await = run_.all({1, 2, 3});
   EXPECT_EQ(run_.waiting(), "{2} {3}");
   complete(3);
   EXPECT_EQ(run_.waiting(), "{2}");
@@ -719,8 +719,8 @@ TEST_F(MachineAwait, AllWaitsOnlyForWhatIsMissing) {
 }
 
 TEST_F(MachineAwait, TheSameFutureTwice) {
-  const AwaitId all = run_.all({1, 1});
-  const AwaitId any = run_.any({1, 1});
+  const std::size_t all = run_.all({1, 1});
+  const std::size_t any = run_.any({1, 1});
   EXPECT_EQ(run_.waiting(), "{1}");
   complete(1);
   EXPECT_EQ(run_.status(all), "ready");
@@ -739,10 +739,9 @@ TEST_F(MachineAwait, AwaitsGoOnInTheOrderInWhichTheyBegan) {
 }
 
 TEST_F(MachineAwait, AnEndedOneIsNotKnownAnyMore) {
-  const AwaitId await = run_.all({1});
-  EXPECT_TRUE(run_->end_await(await));
-  EXPECT_FALSE(run_->end_await(await));
-  EXPECT_FALSE(run_->await_status(await));
+  const std::size_t await = run_.all({1});
+  EXPECT_TRUE(run_.give_up(await));
+  EXPECT_FALSE(run_.give_up(await));
   run_.arrive(kTaskCompleted, 1);
   EXPECT_EQ(run_.deliver(), "4 TaskCompleted to 1");
 }
@@ -756,8 +755,7 @@ TEST_F(MachineAwait, MisuseIsAnError) {
   EXPECT_FALSE(run_->begin_await(AwaitMode::kAll, unknown, false));
   EXPECT_FALSE(run_->begin_await(AwaitMode::kAny, unknown, true));
   for (const AwaitId await : {0U, 1U, 0xffffffffU}) {
-    EXPECT_FALSE(run_->await_status(await));
-    EXPECT_FALSE(run_->end_await(await));
+    EXPECT_FALSE(run_->give_up_await(await));
   }
   for (const FutureId future : {0U, 4U, 0xffffffffU}) {
     EXPECT_FALSE(run_->outcome(future));
@@ -776,8 +774,8 @@ TEST_F(MachineAwait, TheReasonOfACompletionIsKnown) {
 TEST(MachineCancel, InterruptsWhatIsBlockedOutsideAShieldOnce) {
   Host run;
   const FutureId task = run.task("a");
-  const AwaitId plain = run.all({task});
-  const AwaitId shielded = run.all({task}, true);
+  const std::size_t plain = run.all({task});
+  const std::size_t shielded = run.all({task}, true);
   EXPECT_FALSE(run->cancel_requested());
   EXPECT_TRUE(run.request_cancel(R"("too late")"));
   EXPECT_FALSE(run->cancel_requested());
@@ -786,10 +784,10 @@ TEST(MachineCancel, InterruptsWhatIsBlockedOutsideAShieldOnce) {
   EXPECT_EQ(run->cancel_reason(), R"("too late")");
   EXPECT_EQ(run.status(plain), "cancelled");
   EXPECT_EQ(run.status(shielded), "blocked");
-  EXPECT_TRUE(run->end_await(plain));
+  EXPECT_FALSE(run.give_up(plain));
 
   // What is awaited afterwards runs normally, also after a second request.
-  const AwaitId later = run.all({task});
+  const std::size_t later = run.all({task});
   run.request_cancel("2");
   EXPECT_EQ(run.deliver(), "3 CancellationRequested");
   EXPECT_EQ(run->cancel_reason(), R"("too late")");
@@ -1002,7 +1000,7 @@ TEST(MachineLoop, ForgetsFinishedIterationsOverSeveralTurns) {
 
   Host again = run.restarted();
   const Opened same = again.loop(2);
-  const AwaitId await = again.all({same.future}, true);
+  const std::size_t await = again.all({same.future}, true);
   EXPECT_EQ(again.status(await), "blocked");
   EXPECT_FALSE(again->loop_position(same.branch));
   EXPECT_EQ(again.deliver(), "11 LoopCheckpointed to 1, wakes 1");
@@ -1021,7 +1019,7 @@ TEST(MachineLoop, EndsWithAValueThatReplayGivesBack) {
   iterate(run, loop.branch, 1, 1);
   *run->enter_iteration(loop.branch);
   const FutureId end = *run->end_loop(loop.branch, "2", R"("broken")");
-  const AwaitId await = run.all({end}, true);
+  const std::size_t await = run.all({end}, true);
   EXPECT_EQ(run.deliver(), "4 LoopCheckpointed to 3, wakes 1");
   EXPECT_EQ(run.status(await), "ready by 3");
   run.commit();
@@ -1044,7 +1042,7 @@ TEST(MachineLoop, ACancelRequestDoesNotInterruptTheWaitForACheckpoint) {
   *run->enter_iteration(loop.branch);
   run.request_cancel();
   const FutureId checkpoint = *run->continue_loop(loop.branch, "1");
-  const AwaitId await = run.all({checkpoint}, true);
+  const std::size_t await = run.all({checkpoint}, true);
   EXPECT_EQ(run.deliver(), "2 LoopCheckpointed to 2, wakes 1");
   EXPECT_EQ(run.status(await), "ready by 2");
   EXPECT_EQ(run.deliver(), "3 CancellationRequested");
@@ -1113,12 +1111,12 @@ TEST(MachineLoop, ADroppedOperationThatIsStillAwaitedDoesNoHarm) {
   const Opened loop = run.loop(1);
   const BranchId iteration = *run->enter_iteration(loop.branch);
   const FutureId operation = run.operation("hash", iteration);
-  const AwaitId await = run.all({operation});
+  const std::size_t await = run.all({operation});
   *run->continue_loop(loop.branch, "1");
   run.deliver_all();
   run.complete(operation, "1");
   EXPECT_NO_THROW(run->waiting());
-  EXPECT_TRUE(run->end_await(await));
+  EXPECT_TRUE(run.give_up(await));
   EXPECT_EQ(run.waiting(), "");
 }
 
@@ -1876,7 +1874,7 @@ TEST(MachineCreate, MemoryGrowsLinearly) {
     for (std::size_t i = 0; i < tasks; ++i) {
       const FutureId task = run.task("a");
       run.arrive(kTaskCompleted, task, "1");
-      EXPECT_TRUE(run->end_await(run.all({task})));
+      run.all({task});
       run.deliver();
     }
     return run->memory_bytes();

@@ -213,15 +213,21 @@ class Host {
   }
 
   // --- Awaits ---
-  AwaitId all(const std::vector<FutureId>& futures, bool shielded = false) {
+  // They are numbered from 1 as they began.
+  std::size_t all(const std::vector<FutureId>& futures, bool shielded = false) {
     return numbered(*machine_->begin_await(AwaitMode::kAll, futures, shielded));
   }
-  AwaitId any(const std::vector<FutureId>& futures, bool shielded = false) {
+  std::size_t any(const std::vector<FutureId>& futures, bool shielded = false) {
     return numbered(*machine_->begin_await(AwaitMode::kAny, futures, shielded));
   }
+  bool give_up(std::size_t await) {
+    return machine_->give_up_await(awaits_.at(await - 1).await).has_value();
+  }
+  // Those that the last delivery has ended.
+  const std::vector<std::size_t>& woken() const { return woken_; }
   // "blocked", "cancelled", "ready", or "ready by 3".
-  std::string status(AwaitId await) const {
-    const AwaitStatus status = *machine_->await_status(await);
+  std::string status(std::size_t await) const {
+    const AwaitStatus& status = awaits_.at(await - 1);
     if (status.state == AwaitState::kBlocked) {
       return "blocked";
     }
@@ -272,7 +278,7 @@ class Host {
     return arrive_for(EntryKind::kCancellationRequested, "", "", reason);
   }
 
-  // --- Deliveries, as text: "4 TaskCompleted to 1, wakes 2 3", awaits numbered as they began ---
+  // --- Deliveries, as text: "4 TaskCompleted to 1, wakes 2 3" ---
   std::string deliver() {
     const Result<std::optional<Delivery>> delivery = machine_->next_delivery();
     if (!delivery) {
@@ -286,11 +292,11 @@ class Host {
     if ((*delivery)->future != 0) {
       text += " to " + std::to_string((*delivery)->future);
     }
-    if (!machine_->woken().empty()) {
-      text += ", wakes";
-      for (const AwaitId await : machine_->woken()) {
-        text += " " + std::to_string(numbers_.at(await));
-      }
+    woken_.clear();
+    for (const AwaitStatus& over : machine_->woken()) {
+      woken_.push_back(numbers_.at(over.await));
+      awaits_[woken_.back() - 1] = over;
+      text += (woken_.size() == 1 ? ", wakes " : " ") + std::to_string(woken_.back());
     }
     return text;
   }
@@ -320,14 +326,19 @@ class Host {
     return text;
   }
 
-  AwaitId numbered(AwaitId await) {
-    numbers_.emplace(await, numbers_.size() + 1);
-    return await;
+  std::size_t numbered(const AwaitStatus& begun) {
+    awaits_.push_back(begun);
+    if (begun.await != 0) {
+      numbers_.emplace(begun.await, awaits_.size());
+    }
+    return awaits_.size();
   }
 
   Store store_;
   std::unique_ptr<Machine> machine_;
+  std::vector<AwaitStatus> awaits_;  // As they were last heard of.
   std::map<AwaitId, std::size_t> numbers_;
+  std::vector<std::size_t> woken_;
 };
 
 }  // namespace pawl::replay

@@ -128,9 +128,9 @@ void Rehearsal::drive() {
     if (record != replay::kNoRecord && record < log.loaded_count() && !log[record].is_command) {
       ++told_;
     }
-    const std::vector<replay::AwaitId> woken = machine_->woken();
-    for (const replay::AwaitId await : woken) {
-      program_->resume(await);
+    const std::vector<replay::AwaitStatus> woken = machine_->woken();
+    for (const replay::AwaitStatus& over : woken) {
+      program_->resume(over);
     }
   }
 }

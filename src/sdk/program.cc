@@ -31,9 +31,9 @@ void CoroutineProgram::start() {
   run_.get()->run_ready();
 }
 
-void CoroutineProgram::resume(replay::AwaitId await) {
+void CoroutineProgram::resume(const replay::AwaitStatus& over) {
   const Run::Executing executing(run_.get());
-  run_.get()->resume(await);
+  run_.get()->resume(over);
 }
 
 std::optional<engine::ProgramEnd> CoroutineProgram::end() {

@@ -22,7 +22,7 @@ class CoroutineProgram final : public engine::Program {
   CoroutineProgram& operator=(const CoroutineProgram&) = delete;
 
   void start() override;
-  void resume(replay::AwaitId await) override;
+  void resume(const replay::AwaitStatus& over) override;
   std::optional<engine::ProgramEnd> end() override;
   std::size_t memory_bytes() const override;
 

@@ -146,14 +146,17 @@ void Run::raise(std::string_view call, const Error& error) {
   throw UsageError(error.message.starts_with(prefix) ? error.message : prefix + error.message);
 }
 
-void Run::resume(AwaitId await) {
-  const auto found = blocked_.find(await);
+void Run::resume(const replay::AwaitStatus& over) {
+  const auto found = blocked_.find(over.await);
   if (found == blocked_.end()) {
     return;
   }
-  const std::coroutine_handle<> waiting = found->second;
+  Await& await = *found->second;
   blocked_.erase(found);
-  waiting.resume();
+  await.id_ = 0;
+  await.is_cancelled_ = over.state == replay::AwaitState::kCancelled;
+  await.decided_by_ = over.decided_by;
+  await.waiting_.resume();
   run_ready();
 }
 
@@ -293,8 +296,8 @@ std::string child_extra(const ChildOptions& options) {
 
 Await::~Await() {
   // The frame is destroyed while it waits: nobody may resume it.
-  if (is_suspended_) {
-    run_.get()->unblock(id_);
+  if (id_ != 0) {
+    run_.get()->unblock(*this);
   }
 }
 
@@ -303,26 +306,25 @@ bool Await::begin(std::string_view call, bool for_any, std::span<const FutureId>
   if (for_any && futures.empty()) {
     throw UsageError("any: there are no futures, it would wait for ever");
   }
-  id_ = Run::check(
+  const replay::AwaitStatus begun = Run::check(
       call, run.machine().begin_await(for_any ? replay::AwaitMode::kAny : replay::AwaitMode::kAll,
                                       futures, is_shielded_));
-  return Run::check(call, run.machine().await_status(id_)).state != replay::AwaitState::kBlocked;
+  id_ = begun.await;
+  decided_by_ = begun.decided_by;
+  return begun.state != replay::AwaitState::kBlocked;
 }
 
 void Await::suspend(std::coroutine_handle<> waiting) {
-  run_.get()->block(id_, waiting);
-  is_suspended_ = true;
+  waiting_ = waiting;
+  run_.get()->block(*this);
 }
 
 FutureId Await::end() {
-  is_suspended_ = false;
   Run& run = Run::current(run_, "co_await");
-  const replay::AwaitStatus status = Run::check("co_await", run.machine().await_status(id_));
-  Run::check("co_await", run.machine().end_await(id_));
-  if (status.state == replay::AwaitState::kCancelled) {
+  if (is_cancelled_) {
     throw Cancelled(engine::decode_failure(run.machine().cancel_reason()).message);
   }
-  return status.decided_by;
+  return decided_by_;
 }
 
 namespace {

@@ -95,11 +95,11 @@ class Run {
   }
 
   // --- Awaits ---
-  void block(AwaitId await, std::coroutine_handle<> waiting) { blocked_[await] = waiting; }
-  void unblock(AwaitId await) { blocked_.erase(await); }
+  void block(Await& await) { blocked_[await.id_] = &await; }
+  void unblock(const Await& await) { blocked_.erase(await.id_); }
   void add_ready(std::coroutine_handle<> waiting) { ready_.push_back(waiting); }
-  // Goes on with what waits for `await`.
-  void resume(AwaitId await);
+  // Goes on with what waited for it.
+  void resume(const replay::AwaitStatus& over);
   void run_ready();
 
   void recur(std::string input);
@@ -120,7 +120,7 @@ class Run {
   engine::RunHost* host_;
   std::shared_ptr<const Settings> settings_;
   std::atomic<std::uint32_t> references_ = 0;
-  std::unordered_map<AwaitId, std::coroutine_handle<>> blocked_;
+  std::unordered_map<AwaitId, Await*> blocked_;
   std::deque<std::coroutine_handle<>> ready_;
   std::optional<std::string> next_input_;  // Of recur().
   std::size_t frame_bytes_ = 0;

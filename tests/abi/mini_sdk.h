@@ -172,8 +172,9 @@ class MiniSdk {
       if (delivery.is_there == 0) {
         break;
       }
-      if (delivery.woken_count == 1 && delivery.woken[0] == code->await) {
-        is_over = !end(event.context, *code) || !begin(event.context, *code);
+      if (delivery.woken_count == 1 && delivery.woken[0].id == code->await) {
+        is_over =
+            !end(event.context, *code, delivery.woken[0].state) || !begin(event.context, *code);
       }
     }
     static_cast<void>(pawl_context_yield(event.context));
@@ -213,19 +214,16 @@ class MiniSdk {
       const std::scoped_lock lock(mutex_);
       names_[{context, opened.future}] = step.name;
     }
-    pawl_await_state state = {};
-    EXPECT_EQ(
-        pawl_context_begin_await(context, PAWL_AWAIT_ALL, &code.future, 1, 0, &code.await, &state),
-        PAWL_OK)
+    pawl_await_state begun = {};
+    EXPECT_EQ(pawl_context_begin_await(context, PAWL_AWAIT_ALL, &code.future, 1, 0, &begun),
+              PAWL_OK)
         << last_error();
-    EXPECT_EQ(state.state, PAWL_AWAIT_BLOCKED);
+    EXPECT_EQ(begun.state, PAWL_AWAIT_BLOCKED);
+    code.await = begun.id;
     return true;
   }
-  bool end(pawl_context context, Code& code) {
-    pawl_await_state state = {};
-    EXPECT_EQ(pawl_context_await_state(context, code.await, &state), PAWL_OK);
-    EXPECT_EQ(pawl_context_end_await(context, code.await), PAWL_OK);
-    if (state.state == PAWL_AWAIT_CANCELLED) {
+  bool end(pawl_context context, Code& code, std::int32_t state) {
+    if (state == PAWL_AWAIT_CANCELLED) {
       EXPECT_EQ(pawl_context_finish(context, PAWL_END_CANCELLED, bytes("\"cancelled\"")), PAWL_OK);
       return false;
     }

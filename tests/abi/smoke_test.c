@@ -60,18 +60,21 @@ static void a_history_is_replayed(void) {
   pawl_opened opened;
   OK(pawl_context_open(context, &task, &opened));
   CHECK(opened.future != 0 && !opened.must_execute);
-  pawl_await await = 0;
-  pawl_await_state state;
-  OK(pawl_context_begin_await(context, PAWL_AWAIT_ALL, &opened.future, 1, 0, &await, &state));
-  CHECK(state.state == PAWL_AWAIT_BLOCKED);
+  pawl_await_state begun;
+  OK(pawl_context_begin_await(context, PAWL_AWAIT_ALL, &opened.future, 1, 0, &begun));
+  CHECK(begun.state == PAWL_AWAIT_BLOCKED && begun.id != 0);
   pawl_delivery delivery;
   OK(pawl_context_next_delivery(context, &delivery));
   CHECK(delivery.is_there && delivery.future == opened.future);
-  CHECK(delivery.woken_count == 1 && delivery.woken[0] == await);
+  CHECK(delivery.woken_count == 1 && delivery.woken[0].id == begun.id);
+  CHECK(delivery.woken[0].state == PAWL_AWAIT_READY);
+  CHECK(delivery.woken[0].decided_by == opened.future);
+  CHECK(pawl_context_give_up_await(context, begun.id) == PAWL_INVALID_ARGUMENT);
+  OK(pawl_context_begin_await(context, PAWL_AWAIT_ALL, &opened.future, 1, 0, &begun));
+  CHECK(begun.state == PAWL_AWAIT_READY && begun.id == 0);
   pawl_outcome outcome;
   OK(pawl_context_outcome(context, opened.future, &outcome));
   CHECK(outcome.outcome == PAWL_VALUE && is(outcome.payload, "17"));
-  OK(pawl_context_end_await(context, await));
   OK(pawl_context_finish(context, PAWL_END_COMPLETED, text("18")));
 
   pawl_buffer entries = NULL;
@@ -138,9 +141,10 @@ static code* code_of(pawl_context context) {
 }
 
 static void wait_for_future(code* it) {
-  pawl_await_state state;
-  OK(pawl_context_begin_await(it->context, PAWL_AWAIT_ALL, &it->future, 1, 0, &it->await, &state));
-  CHECK(state.state == PAWL_AWAIT_BLOCKED);
+  pawl_await_state begun;
+  OK(pawl_context_begin_await(it->context, PAWL_AWAIT_ALL, &it->future, 1, 0, &begun));
+  CHECK(begun.state == PAWL_AWAIT_BLOCKED);
+  it->await = begun.id;
 }
 
 static long number_of(pawl_bytes payload) {
@@ -152,7 +156,6 @@ static long number_of(pawl_bytes payload) {
 
 static long value_of(code* it) {
   pawl_outcome outcome;
-  OK(pawl_context_end_await(it->context, it->await));
   OK(pawl_context_outcome(it->context, it->future, &outcome));
   CHECK(outcome.outcome == PAWL_VALUE);
   return outcome.has_payload ? number_of(outcome.payload) : 0;
@@ -226,7 +229,7 @@ static void handle(pawl_engine engine, const pawl_event* event) {
       if (!delivery.is_there) {
         break;
       }
-      if (delivery.woken_count == 1 && delivery.woken[0] == it->await) {
+      if (delivery.woken_count == 1 && delivery.woken[0].id == it->await) {
         is_over = go_on(it);
       }
     }

@@ -30,12 +30,11 @@ class EndsLikeItsStep final : public Program {
     future_ = step_(host_);
     const auto await = host_.machine().begin_await(replay::AwaitMode::kAll, {&future_, 1}, false);
     PAWL_CHECK(await.has_value());
-    if (host_.machine().await_status(*await)->state != replay::AwaitState::kBlocked) {
+    if (await->state != replay::AwaitState::kBlocked) {
       resume(*await);
     }
   }
-  void resume(replay::AwaitId await) override {
-    PAWL_CHECK(host_.machine().end_await(await).has_value());
+  void resume(const replay::AwaitStatus& /*over*/) override {
     const replay::Outcome outcome = *host_.machine().outcome(future_);
     end_ = {outcome.kind == replay::OutcomeKind::kValue ? replay::EntryKind::kWorkflowCompleted
                                                         : replay::EntryKind::kWorkflowFailed,

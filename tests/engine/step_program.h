@@ -22,9 +22,8 @@ class StepProgram final : public Program {
   StepProgram(RunHost& host, std::vector<Step> steps) : host_(host), steps_(std::move(steps)) {}
 
   void start() override { go_on(); }
-  void resume(replay::AwaitId await) override {
-    PAWL_CHECK(await == await_);
-    PAWL_CHECK(host_.machine().end_await(await).has_value());
+  void resume(const replay::AwaitStatus& over) override {
+    PAWL_CHECK(over.await == await_);
     go_on();
   }
   std::optional<ProgramEnd> end() override {
@@ -48,12 +47,11 @@ class StepProgram final : public Program {
         waits_ = true;  // It disagrees with its history, or has ended.
         return;
       }
-      await_ = *await;
-      if (host_.machine().await_status(await_)->state == replay::AwaitState::kBlocked) {
+      if (await->state == replay::AwaitState::kBlocked) {
+        await_ = await->await;
         waits_ = true;
         return;
       }
-      PAWL_CHECK(host_.machine().end_await(await_).has_value());
     }
   }
 
@@ -130,7 +128,7 @@ class FailsAndUndoes final : public Program {
       PAWL_CHECK(host_.machine().open(request).has_value());
     }
   }
-  void resume(replay::AwaitId /*await*/) override {}
+  void resume(const replay::AwaitStatus& /*over*/) override {}
   std::optional<ProgramEnd> end() override {
     return ProgramEnd{replay::EntryKind::kWorkflowFailed, R"({"message":"no"})"};
   }

@@ -136,9 +136,9 @@ class World {
           }
           break;
         }
-        const std::vector<replay::AwaitId> woken = machine_->woken();
-        for (const replay::AwaitId await : woken) {
-          program_->resume(await);
+        const std::vector<replay::AwaitStatus> woken = machine_->woken();
+        for (const replay::AwaitStatus& over : woken) {
+          program_->resume(over);
         }
       }
       if (machine_->violation()) {

@@ -159,10 +159,14 @@ class Await {
   const RunRef& run() const noexcept { return run_; }
 
  private:
+  friend class Run;
+
   RunRef run_;
-  AwaitId id_ = 0;
+  AwaitId id_ = 0;  // While it is blocked.
+  std::coroutine_handle<> waiting_;
+  FutureId decided_by_ = 0;
   bool is_shielded_ = false;
-  bool is_suspended_ = false;
+  bool is_cancelled_ = false;
 };
 
 // The payload of a completed future; throws what it failed with.

@@ -544,29 +544,17 @@ NATIVE(void, contextBeginAwait)(JNIEnv* env, jclass class, jlong context, jint m
     return;
   }
   (*env)->GetIntArrayRegion(env, futures, 0, count, (jint*)ids);
-  pawl_await await = 0;
-  pawl_await_state state;
+  pawl_await_state begun;
   if (is_ok(env, pawl_context_begin_await(context_of(context), mode, ids, (size_t)count,
-                                          is_shielded, &await, &state))) {
-    const jlong numbers[] = {(jlong)await, state.state, (jlong)state.decided_by};
+                                          is_shielded, &begun))) {
+    const jlong numbers[] = {(jlong)begun.id, begun.state, (jlong)begun.decided_by};
     (*env)->SetLongArrayRegion(env, out, 0, 3, numbers);
   }
   if (ids != few) {
     free(ids);
   }
 }
-// Its state and end in one call. `out` as above.
-NATIVE(void, contextEndAwait)(JNIEnv* env, jclass class, jlong context, jlong await,
-                              jlongArray out) {
-  (void)class;
-  pawl_await_state state;
-  if (is_ok(env, pawl_context_await_state(context_of(context), (pawl_await)await, &state)) &&
-      is_ok(env, pawl_context_end_await(context_of(context), (pawl_await)await))) {
-    const jlong numbers[] = {await, state.state, (jlong)state.decided_by};
-    (*env)->SetLongArrayRegion(env, out, 0, 3, numbers);
-  }
-}
-// The awaits that go on; NULL: nothing is left to deliver.
+// Await, state, what decided it, of each await that is over; NULL: nothing is left to deliver.
 NATIVE(jlongArray, contextNextDelivery)(JNIEnv* env, jclass class, jlong context) {
   (void)class;
   pawl_delivery delivery;
@@ -574,10 +562,11 @@ NATIVE(jlongArray, contextNextDelivery)(JNIEnv* env, jclass class, jlong context
       !delivery.is_there) {
     return NULL;
   }
-  jlongArray woken = (*env)->NewLongArray(env, (jsize)delivery.woken_count);
-  if (woken != NULL && delivery.woken_count > 0) {
-    (*env)->SetLongArrayRegion(env, woken, 0, (jsize)delivery.woken_count,
-                               (const jlong*)delivery.woken);
+  jlongArray woken = (*env)->NewLongArray(env, 3 * (jsize)delivery.woken_count);
+  for (size_t i = 0; woken != NULL && i < delivery.woken_count; ++i) {
+    const pawl_await_state* over = &delivery.woken[i];
+    const jlong numbers[] = {(jlong)over->id, over->state, (jlong)over->decided_by};
+    (*env)->SetLongArrayRegion(env, woken, 3 * (jsize)i, 3, numbers);
   }
   return woken;
 }

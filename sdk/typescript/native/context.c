@@ -309,11 +309,6 @@ FUNCTION(command_id) {
   return call_end_context(&it, status, context, text_value(env, id));
 }
 
-static void put_state(call* it, const pawl_await_state* state) {
-  it->self->registers[0] = (uint32_t)state->state;
-  it->self->registers[1] = state->decided_by;
-}
-
 /* (context, mode, futures, is shielded) => await; registers: state, decided by. */
 FUNCTION(begin_await) {
   BEGIN;
@@ -340,29 +335,15 @@ FUNCTION(begin_await) {
     }
   }
   const int32_t is_shielded = int_at(&it, 3);
-  pawl_await await = 0;
-  pawl_await_state state = {0, 0};
+  pawl_await_state begun = {0, 0, 0};
   const pawl_status status =
-      DO(it, pawl_context_begin_await(context, mode, futures, count, is_shielded, &await, &state));
+      DO(it, pawl_context_begin_await(context, mode, futures, count, is_shielded, &begun));
   if (futures != few) {
     free(futures);
   }
-  put_state(&it, &state);
-  return call_end_context(&it, status, context, handle_value(env, await));
-}
-
-/* (context, await); registers: state, decided by. */
-FUNCTION(end_await) {
-  BEGIN;
-  const pawl_context context = context_at(&it, 0);
-  const pawl_await await = handle_at(&it, 1);
-  pawl_await_state state = {0, 0};
-  pawl_status status = DO(it, pawl_context_await_state(context, await, &state));
-  put_state(&it, &state);
-  if (status == PAWL_OK) {
-    status = pawl_context_end_await(context, await);
-  }
-  return call_end_context(&it, status, context, undefined_value(env));
+  it.self->registers[0] = (uint32_t)begun.state;
+  it.self->registers[1] = begun.decided_by;
+  return call_end_context(&it, status, context, handle_value(env, begun.id));
 }
 
 /* (context, entry) => is taken */
@@ -375,7 +356,8 @@ FUNCTION(arrive) {
   return call_end_context(&it, status, context, bool_value(env, is_taken));
 }
 
-/* (context) => awaits that go on, or undefined: nothing is left; register 0: future. */
+/* (context) => await, state, decided by of each that is over, or undefined: nothing is left;
+ * register 0: future. */
 FUNCTION(next_delivery) {
   BEGIN;
   const pawl_context context = context_at(&it, 0);
@@ -384,9 +366,13 @@ FUNCTION(next_delivery) {
   napi_value woken = undefined_value(env);
   it.self->registers[0] = delivery.future;
   if (status == PAWL_OK && delivery.is_there) {
-    napi_create_array_with_length(env, delivery.woken_count, &woken);
+    napi_create_array_with_length(env, 3 * delivery.woken_count, &woken);
     for (size_t i = 0; i < delivery.woken_count; ++i) {
-      napi_set_element(env, woken, (uint32_t)i, handle_value(env, delivery.woken[i]));
+      const pawl_await_state* over = &delivery.woken[i];
+      const uint32_t at = 3 * (uint32_t)i;
+      napi_set_element(env, woken, at, handle_value(env, over->id));
+      napi_set_element(env, woken, at + 1, number_value(env, over->state));
+      napi_set_element(env, woken, at + 2, number_value(env, over->decided_by));
     }
   }
   return call_end_context(&it, status, context, woken);
@@ -513,7 +499,6 @@ void add_contexts(napi_env env, napi_value exports) {
   add_function(env, exports, "takeSignal", take_signal);
   add_function(env, exports, "commandId", command_id);
   add_function(env, exports, "beginAwait", begin_await);
-  add_function(env, exports, "endAwait", end_await);
   add_function(env, exports, "arrive", arrive);
   add_function(env, exports, "nextDelivery", next_delivery);
   add_function(env, exports, "now", now);

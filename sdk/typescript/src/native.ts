@@ -67,10 +67,9 @@ interface Native {
   commandId(context: Handle, future: number): string;
   /** Registers: state, decided by. */
   beginAwait(context: Handle, mode: number, futures: number | number[], isShielded: boolean): Handle;
-  endAwait(context: Handle, wait: Handle): void;
   arrive(context: Handle, entry: string): boolean;
   /** Which awaits go on; undefined: nothing is left. Register 0: future. */
-  nextDelivery(context: Handle): Handle[] | undefined;
+  nextDelivery(context: Handle): (Handle | number)[] | undefined;
   now(context: Handle): number;
   cancelled(context: Handle): string | undefined;
   state(context: Handle, key: string): string | undefined;

@@ -43,7 +43,7 @@ const NOT_A_STEP =
 
 export class Run {
   /** What is blocked, by await. */
-  private readonly waiting = new Map<Handle, () => void>();
+  private readonly waiting = new Map<Handle, (state: number, decidedBy: number) => void>();
   /** What is to be run next, each until all is blocked again. */
   private readonly ready: (() => void)[] = [];
   readonly operations = new Map<number, Operation>();
@@ -118,7 +118,7 @@ export class Run {
 
   /** False: nothing is left. */
   private deliver(): boolean {
-    let woken: Handle[] | undefined;
+    let woken: (Handle | number)[] | undefined;
     try {
       woken = native.nextDelivery(this.context);
     } catch (error) {
@@ -133,11 +133,12 @@ export class Run {
       return true;
     }
     this.operations.delete(registers[0] as number);
-    for (const await_ of woken) {
-      const wake = this.waiting.get(await_);
-      if (wake !== undefined) {
+    for (let i = 0; i < woken.length; i += 3) {
+      const await_ = woken[i] as Handle;
+      const end = this.waiting.get(await_);
+      if (end !== undefined) {
         this.waiting.delete(await_);
-        this.ready.push(wake);
+        this.ready.push(() => end(woken[i + 1] as number, woken[i + 2] as number));
       }
     }
     return true;
@@ -276,9 +277,12 @@ export class Run {
       } catch (error) {
         throw this.refused(error);
       }
-      const end = (): void => {
+      const end = (state: number, decidedBy: number): void => {
         try {
-          resolve(read(this.endAwait(await_)));
+          if (state === C.AWAIT_CANCELLED) {
+            throw new Cancelled(decodeFailure(native.cancelled(this.context)).message);
+          }
+          resolve(read(decidedBy));
         } catch (error) {
           reject(this.refused(error));
         }
@@ -286,16 +290,8 @@ export class Run {
       if (registers[0] === C.AWAIT_BLOCKED) {
         this.waiting.set(await_, end);
       } else {
-        end();
+        end(registers[0] as number, registers[1] as number);
       }
     });
-  }
-
-  private endAwait(await_: Handle): number {
-    native.endAwait(this.context, await_);
-    if (registers[0] === C.AWAIT_CANCELLED) {
-      throw new Cancelled(decodeFailure(native.cancelled(this.context)).message);
-    }
-    return registers[1] as number;
   }
 }

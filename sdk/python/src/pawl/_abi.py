@@ -170,6 +170,7 @@ class pawl_outcome(Structure):
 
 class pawl_await_state(Structure):
     _fields_ = [
+        ("id", c_uint64),
         ("state", c_int32),
         ("decided_by", c_uint32),
     ]
@@ -179,7 +180,7 @@ class pawl_delivery(Structure):
     _fields_ = [
         ("is_there", c_int32),
         ("future", c_uint32),
-        ("woken", POINTER(c_uint64)),
+        ("woken", POINTER(pawl_await_state)),
         ("woken_count", c_size_t),
     ]
 
@@ -303,7 +304,7 @@ pawl_command_format = "NiIPNPNIPNIPNiPNiqIPN0Q"
 pawl_opened_format = "IIi"
 pawl_loop_position_format = "QPNiPN0Q"
 pawl_outcome_format = "iiPNPN0Q"
-pawl_await_state_format = "iI"
+pawl_await_state_format = "QiI0Q"
 pawl_delivery_format = "iIPN0Q"
 pawl_violation_format = "NiPNPNPNPNPNPNPNPNPNPNPNPNPNPN0Q"
 pawl_task_options_format = "NPNiqqqqP0Q"
@@ -338,9 +339,8 @@ FUNCTIONS = {
     "pawl_context_abandon_loop": (c_int32, [c_void_p, c_uint32]),
     "pawl_context_outcome": (c_int32, [c_void_p, c_uint32, POINTER(pawl_outcome)]),
     "pawl_context_command_id": (c_int32, [c_void_p, c_uint32, POINTER(pawl_bytes)]),
-    "pawl_context_begin_await": (c_int32, [c_void_p, c_int32, POINTER(c_uint32), c_size_t, c_int32, POINTER(c_uint64), POINTER(pawl_await_state)]),
-    "pawl_context_await_state": (c_int32, [c_void_p, c_uint64, POINTER(pawl_await_state)]),
-    "pawl_context_end_await": (c_int32, [c_void_p, c_uint64]),
+    "pawl_context_begin_await": (c_int32, [c_void_p, c_int32, POINTER(c_uint32), c_size_t, c_int32, POINTER(pawl_await_state)]),
+    "pawl_context_give_up_await": (c_int32, [c_void_p, c_uint64]),
     "pawl_context_arrive": (c_int32, [c_void_p, pawl_bytes, POINTER(c_int32)]),
     "pawl_context_next_delivery": (c_int32, [c_void_p, POINTER(pawl_delivery)]),
     "pawl_context_now": (c_int32, [c_void_p, POINTER(c_int64)]),

@@ -55,11 +55,9 @@ class Scratch:
         self.opened_ref = byref(self.opened)
         self.opened_view = memoryview(self.opened).cast("B")
         self.one_future = (c_uint32 * 1)()
-        self.await_id = c_uint64()
-        self.await_ref = byref(self.await_id)
-        self.state = abi.pawl_await_state()
-        self.state_ref = byref(self.state)
-        self.state_view = memoryview(self.state).cast("B")
+        self.begun = abi.pawl_await_state()
+        self.begun_ref = byref(self.begun)
+        self.begun_view = memoryview(self.begun).cast("B")
         self.outcome = abi.pawl_outcome()
         self.outcome_ref = byref(self.outcome)
         self.outcome_view = memoryview(self.outcome).cast("B")
@@ -70,7 +68,8 @@ class Scratch:
 
 
 _unpack_opened = struct.Struct(abi.pawl_opened_format).unpack_from
-_unpack_state = struct.Struct(abi.pawl_await_state_format).unpack_from
+_unpack_await = struct.Struct(abi.pawl_await_state_format).unpack_from
+_unpack_awaits = struct.Struct(abi.pawl_await_state_format).iter_unpack
 _unpack_outcome = struct.Struct(abi.pawl_outcome_format).unpack_from
 _unpack_delivery = struct.Struct(abi.pawl_delivery_format).unpack_from
 _unpack_violation = struct.Struct(abi.pawl_violation_format).unpack_from
@@ -80,8 +79,7 @@ _VIOLATION_FIELDS = [field[0] for field in abi.pawl_violation._fields_][2:]
 
 _context_open = short.context_open
 _begin_await = short.context_begin_await
-_await_state = short.context_await_state
-_end_await = short.context_end_await
+_give_up_await = short.context_give_up_await
 _outcome = short.context_outcome
 _next_delivery = short.context_next_delivery
 
@@ -145,12 +143,11 @@ class Run:
         self._fibers.add(fiber)
         return fiber
 
-    def go(self, fiber: Fiber) -> None:
-        """Runs it until it waits or ends."""
+    def go(self, fiber: Fiber, argument: Any = None) -> None:
+        """Runs it until it waits or ends. `argument` is what it gets for what it waited for."""
         if self.trouble is not None:
             return
         resume: Callable[[Any], Any] = fiber.code.send
-        argument: Any = None
         while True:
             try:
                 waits_for = resume(argument)
@@ -202,16 +199,14 @@ class Run:
                 return
             if future:
                 self.jobs.pop(future, None)
-            if count == 1:
-                awaits = (c_uint64.from_address(woken).value,)
-            elif count:
-                awaits = tuple((c_uint64 * count).from_address(woken))
-            else:
+            if not count:
                 continue
-            for each in awaits:
-                fiber = blocked.pop(each, None)
+            for await_id, state, decided_by in _unpack_awaits(
+                string_at(woken, count * sizeof(abi.pawl_await_state))
+            ):
+                fiber = blocked.pop(await_id, None)
                 if fiber is not None:
-                    self.go(fiber)
+                    self.go(fiber, (state, decided_by))
                     if self._ready:
                         self._go_ready()
 
@@ -394,15 +389,12 @@ class Run:
         scratch = self.scratch
         scratch.one_future[0] = future
         status = _begin_await(
-            self.handle, 0, scratch.one_future, 1, is_shielded, scratch.await_ref, scratch.state_ref
+            self.handle, 0, scratch.one_future, 1, is_shielded, scratch.begun_ref
         )
         if status:
             self.refused(status)
-        await_id: int = scratch.await_id.value
-        if scratch.state.state == 0:
-            return await_id
-        _end_await(self.handle, await_id)
-        return 0
+        await_id: int = scratch.begun.id
+        return await_id
 
     def begin_some(self, mode: int, futures: list[int], is_shielded: bool) -> tuple[int, int]:
         """The await to be blocked on, or 0 and the future that decided."""
@@ -410,34 +402,24 @@ class Run:
         scratch = self.scratch
         array = (c_uint32 * len(futures))(*futures)
         status = _begin_await(
-            self.handle, mode, array, len(futures), is_shielded, scratch.await_ref,
-            scratch.state_ref,
+            self.handle, mode, array, len(futures), is_shielded, scratch.begun_ref
         )
         if status:
             self.refused(status)
-        await_id: int = scratch.await_id.value
-        state, decided_by = _unpack_state(scratch.state_view)
-        if state == abi.PAWL_AWAIT_BLOCKED:
-            return await_id, 0
-        _end_await(self.handle, await_id)
-        return 0, decided_by
+        await_id, _, decided_by = _unpack_await(scratch.begun_view)
+        return await_id, decided_by
 
-    def resumed(self, await_id: int) -> int:
+    def resumed(self, over: tuple[int, int]) -> int:
         """After being blocked: the future that decided. Raises Cancelled."""
-        scratch = self.scratch
-        status = _await_state(self.handle, await_id, scratch.state_ref)
-        if status:
-            self.refused(status)
-        state, decided_by = _unpack_state(scratch.state_view)
-        _end_await(self.handle, await_id)
+        state, decided_by = over
         if state == abi.PAWL_AWAIT_CANCELLED:
             raise Cancelled(read_failure(self.cancel_request()[1]).message)
-        return decided_by  # type: ignore[no-any-return]
+        return decided_by
 
     def give_up(self, await_id: int) -> None:
         """The code that waits is dropped. The context may be gone already."""
         self._blocked.pop(await_id, None)
-        _end_await(self.handle, await_id)
+        _give_up_await(self.handle, await_id)
 
     def outcome(self, future: int) -> tuple[int, bytes, bytes]:
         """What became of it, the payload, and a signal's attributes."""

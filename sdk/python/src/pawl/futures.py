@@ -57,16 +57,16 @@ class Future(Generic[T]):
         self._converter = converter
         self._is_shielded = is_shielded
 
-    def __await__(self) -> Generator[Any, None, T]:
+    def __await__(self) -> Generator[Any, Any, T]:
         run = self._run
         await_id = run.begin_one(self._id, self._is_shielded)
         if await_id:
             try:
-                yield await_id
+                over = yield await_id
             except BaseException:
                 run.give_up(await_id)
                 raise
-            run.resumed(await_id)
+            run.resumed(over)
         return self._value()
 
     def done(self) -> bool:
@@ -158,18 +158,18 @@ class All(Awaitable[T]):
         self._futures = futures
         self._is_shielded = is_shielded
 
-    def _wait(self, mode: int) -> Generator[Any, None, int]:
+    def _wait(self, mode: int) -> Generator[Any, Any, int]:
         run = self._run
         await_id, decided_by = run.begin_some(
             mode, [each._id for each in self._futures], self._is_shielded
         )
         if await_id:
             try:
-                yield await_id
+                over = yield await_id
             except BaseException:
                 run.give_up(await_id)
                 raise
-            decided_by = run.resumed(await_id)
+            decided_by = run.resumed(over)
         return decided_by
 
     def __await__(self) -> Generator[Any, None, Any]:

@@ -40,7 +40,6 @@ internal object Native {
     @JvmStatic external fun contextTakeSignal(context: Long, branch: Int, name: ByteArray): ByteArray?
     @JvmStatic external fun contextCommandId(context: Long, future: Int): ByteArray
     @JvmStatic external fun contextBeginAwait(context: Long, mode: Int, futures: IntArray, isShielded: Boolean, out: LongArray)
-    @JvmStatic external fun contextEndAwait(context: Long, await: Long, out: LongArray)
     @JvmStatic external fun contextNextDelivery(context: Long): LongArray?
     @JvmStatic external fun contextNow(context: Long): Long
     @JvmStatic external fun contextCancelled(context: Long): ByteArray?

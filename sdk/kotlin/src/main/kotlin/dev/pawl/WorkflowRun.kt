@@ -34,7 +34,7 @@ internal class RunEnd(val kind: Int, val payload: ByteArray, val error: Throwabl
  * ready, until all of it is blocked on steps; then the next delivery says who goes on.
  */
 internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunInfo) {
-    private val blocked = HashMap<Long, Continuation<Unit>>()
+    private val blocked = HashMap<Long, Continuation<Over>>()
     private val ready = ArrayDeque<() -> Unit>()
     private val strands = LinkedHashSet<Strand>()
     private val ints = IntArray(3)
@@ -66,8 +66,8 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
             checkNotLost()
             if (end != null) break
             val woken = call("") { Native.contextNextDelivery(context) } ?: break
-            for (await in woken) {
-                blocked.remove(await)?.resume(Unit)
+            for (i in woken.indices step 3) {
+                blocked.remove(woken[i])?.resume(Over(woken[i + 1].toInt(), woken[i + 2].toInt()))
                 runReady()
             }
         }
@@ -167,7 +167,7 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
         }
         violation?.let { throw it }
         if (running > 0) {
-            parent.block { waiting = it }
+            parent.block<Unit> { waiting = it }
         }
         return results.map { it!! }
     }
@@ -279,6 +279,9 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
 
     // --- Awaits ---
 
+    /** How an await ended. */
+    private class Over(val state: Int, val decidedBy: Int)
+
     suspend fun strand(): Strand = coroutineContext[ContinuationInterceptor] as? Strand
         ?: throw UsageError("a step was awaited in a coroutine that is not the workflow's own")
 
@@ -288,15 +291,13 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
         val strand = strand()
         call("await") { Native.contextBeginAwait(context, mode, futures, isShielded || strand.shields > 0, longs) }
         val await = longs[0]
-        if (longs[1].toInt() == Numbers.PAWL_AWAIT_BLOCKED) {
-            strand.block { blocked[await] = it }
-        }
+        val begun = Over(longs[1].toInt(), longs[2].toInt())
+        val over = if (begun.state == Numbers.PAWL_AWAIT_BLOCKED) strand.block { blocked[await] = it } else begun
         check("await")
-        call("await") { Native.contextEndAwait(context, await, longs) }
-        if (longs[1].toInt() == Numbers.PAWL_AWAIT_CANCELLED) {
+        if (over.state == Numbers.PAWL_AWAIT_CANCELLED) {
             throw Cancelled(RecordedFailure.read(Native.contextCancelled(context) ?: ByteArray(0)).message)
         }
-        return longs[2].toInt()
+        return over.decidedBy
     }
 
     // --- Structure ---
@@ -365,14 +366,15 @@ internal class Strand(private val run: WorkflowRun, var shields: Int) :
         }
     }
 
-    suspend fun block(keep: (Continuation<Unit>) -> Unit) {
+    suspend fun <T> block(keep: (Continuation<T>) -> Unit): T {
         ++waits
-        suspendCoroutineUninterceptedOrReturn { continuation ->
+        val result = suspendCoroutineUninterceptedOrReturn<T> { continuation ->
             isBlocking = true
             keep(continuation.intercepted())
             isBlocking = false
             COROUTINE_SUSPENDED
         }
         --waits
+        return result
     }
 }
