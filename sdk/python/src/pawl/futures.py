@@ -172,7 +172,7 @@ class All(Awaitable[T]):
             decided_by = run.resumed(over)
         return decided_by
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[Any, Any, Any]:
         failed = yield from self._wait(abi.PAWL_AWAIT_ALL)
         for each in self._futures:
             if each._id == failed:
@@ -183,6 +183,6 @@ class All(Awaitable[T]):
 class Any_(All[T]):
     __slots__ = ()
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[Any, Any, Any]:
         first = yield from self._wait(abi.PAWL_AWAIT_ANY)
         return next(each for each in self._futures if each._id == first)
