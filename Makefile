@@ -54,6 +54,10 @@ demo: deps  ## Build a small shop, kill it in the middle of its orders, and chec
 	@cmake --build --preset dev -j $(JOBS) --target orders pawl
 	@examples/orders/demo --keep build/bin
 
+.PHONY: packages
+packages: deps  ## Make the packages of the SDKs in dist/: a wheel for Python, one for npm, a jar
+	@JOBS=$(JOBS) scripts/packages
+
 .PHONY: bench
 bench: build  ## Run the benchmarks of the core and of the store (of the engine: pawl bench)
 	@test -x bench/run || { echo "bench/run is missing" >&2; exit 1; }
@@ -116,4 +120,4 @@ soak: deps  ## Let a fleet on PostgreSQL have accidents for MINUTES (10), with S
 
 .PHONY: clean
 clean:  ## Remove all build directories
-	rm -rf build build-release build-asan build-tsan build-fuzz build-mutants
+	rm -rf build build-release build-asan build-tsan build-fuzz build-mutants dist
