@@ -1,6 +1,6 @@
 # The library as one file, and what `cmake --install` puts where others find it: headers, the CMake package `pawl` with
-# the targets pawl::pawl and pawl::c (the C ABI), pawl.pc and pawl-c.pc (component pawl); the `pawl` command with its manual and completions
-# (component pawl_command).
+# the targets pawl::pawl and pawl::c (the C ABI, which needs no other package), pawl.pc and pawl-c.pc (component pawl); the
+# `pawl` command with its manual and completions (component pawl_command).
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -9,7 +9,7 @@ set(parts pawl_base pawl_replay pawl_format pawl_store pawl_sqlite pawl_stores p
 set(libraries Boost::json SQLite::SQLite3 Threads::Threads)
 set(PAWL_PC_REQUIRES "sqlite3 nlohmann_json")
 if(PAWL_POSTGRES)
-  list(APPEND parts pawl_postgres)
+  list(APPEND parts pawl_libpq_linked pawl_postgres)
   list(APPEND libraries PostgreSQL::PostgreSQL)
   string(APPEND PAWL_PC_REQUIRES " libpq")
 endif()
@@ -39,8 +39,10 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/pawl.pc.in ${PROJECT_BINARY_DIR}/pawl
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/pawl-c.pc.in ${PROJECT_BINARY_DIR}/pawl-c.pc @ONLY)
 
-install(TARGETS pawl_lib pawl_shared EXPORT pawlTargets COMPONENT pawl)
+install(TARGETS pawl_lib EXPORT pawlTargets COMPONENT pawl)
 install(EXPORT pawlTargets NAMESPACE pawl:: DESTINATION ${package_dir} COMPONENT pawl)
+install(TARGETS pawl_shared EXPORT pawlCTargets COMPONENT pawl)
+install(EXPORT pawlCTargets NAMESPACE pawl:: DESTINATION ${package_dir} COMPONENT pawl)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pawl)
 install(FILES ${PROJECT_SOURCE_DIR}/include/pawl.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installs the library and builds tests/consumer against it: by find_package and by pkg-config.
+"""Installs the library and builds tests/consumer against it: by find_package and by pkg-config, in C++ and in C.
 
 consumer_test.py BUILD_DIR COMPILER
 """
@@ -27,6 +27,22 @@ def expect(condition, what):
     print(f"ok {what}")
 
 
+def c_program(source, temp, prefix, compiler):
+    out = temp / "c_out"
+    packages = ("Boost", "SQLite3", "PostgreSQL", "nlohmann_json", "Threads")
+    run("cmake", "-S", source, "-B", out, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={compiler}",
+        *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in packages))
+    run("cmake", "--build", out)
+    expect(run(out / "c_consumer") == "1\n", "find_package, component c: the program runs and needs no other package")
+
+    library, = prefix.rglob("libpawl.so")
+    env = {**os.environ, "PKG_CONFIG_PATH": str(library.parent / "pkgconfig"), "LD_LIBRARY_PATH": str(library.parent)}
+    flags = run("pkg-config", "--cflags", "--libs", "--static", "pawl-c", env=env).split()
+    program = temp / "c_by_pkg_config"
+    run(compiler, "-std=c11", source / "main.c", "-o", program, *flags)
+    expect(run(program, env=env) == "1\n", "pkg-config pawl-c: the program runs")
+
+
 def refuses_old_gcc(source, out, prefix, flags):
     gcc = shutil.which("g++")
     if gcc is None or int(run(gcc, "-dumpversion").split(".")[0]) >= 13:
@@ -44,7 +60,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         temp = pathlib.Path(name)
         prefix = temp / "installed"
-        run("cmake", "--build", build, "--target", "pawl_lib")
+        run("cmake", "--build", build, "--target", "pawl_lib", "pawl_shared")
         run("cmake", "--install", build, "--prefix", prefix, "--component", "pawl")
         source = temp / "consumer"
         shutil.copytree(SOURCE, source)
@@ -76,6 +92,8 @@ def main():
         run(compiler, "-std=c++20", source / "main.cc", source / "order.cc", "-o", program, *flags)
         lines = run(program, temp / "d.db").splitlines()
         expect(lines[0] == "hold-17 1700", "pkg-config: the program runs")
+
+        c_program(source / "c", temp, prefix, compiler.replace("clang++", "clang").replace("g++", "gcc"))
 
         run("cmake", "--build", build, "--target", "pawl_texts")
         run("cmake", "--install", build, "--prefix", prefix, "--component", "pawl_command")

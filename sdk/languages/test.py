@@ -33,7 +33,9 @@ def commands():
 
 
 def environment():
-    return {**os.environ, "PAWL_LIBRARY": str(LIBRARY), "PYTHONPATH": str(SDK / "python" / "src"),
+    # Where scripts/deps puts Node if the system's is too old.
+    path = os.pathsep.join([str(SDK.parent / ".node" / "node_modules" / ".bin"), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "PAWL_LIBRARY": str(LIBRARY), "PYTHONPATH": str(SDK / "python" / "src"),
             "PAWL_TYPESCRIPT": str(SDK / "typescript")}
 
 

@@ -16,7 +16,7 @@ namespace pawl::store {
 using StoreUrl = std::variant<SqliteOptions, PostgresOptions>;
 
 // `sqlite:…`, `postgres://…` or `postgresql://…`. kInvalidArgument names the URL, without its
-// password.
+// password; kStoreUnusable: no store of that kind can be opened here.
 Result<StoreUrl> parse_store_url(std::string_view url);
 
 // kStoreUnusable also if this build has no store of that kind.

@@ -9,6 +9,7 @@
 
 #include <libpq-fe.h>
 
+#include "store/libpq/libpq.h"
 #include "store/postgres/server_error.h"
 #include "store/url.h"
 
@@ -118,6 +119,7 @@ class UrlParser {
 
   // By libpq, whose message may quote any part of the URL.
   Result<void> check_conninfo() const {
+    PAWL_TRY(load_libpq());
     char* message = nullptr;
     PQconninfoOption* const parsed = PQconninfoParse(options_.conninfo.c_str(), &message);
     const std::unique_ptr<char, void (*)(void*)> message_owner(message, PQfreemem);

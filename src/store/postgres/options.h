@@ -30,7 +30,7 @@ inline constexpr std::size_t kPostgresPayloadBytesLimit = 500'000'000;
 // Reads `postgresql://shop@db1,db2/shop?target_session_attrs=read-write&schema=shop`. Parameters of
 // Pawl: namespace, schema (letters, digits and '_'), prepare (on, off), payload_bytes_max; all
 // others are libpq's. %XX stands for a byte. kInvalidArgument says what is wrong, without a
-// password.
+// password; kStoreUnusable: there is no libpq.
 Result<PostgresOptions> parse_postgres_url(std::string_view url);
 
 }  // namespace pawl::store
