@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libpawl.so needs nothing but C and C++ to be loaded, and libpq only once a PostgreSQL store is opened.
+"""libpawl.so needs nothing but C, C++ and SQLite to be loaded, and libpq only once a PostgreSQL store is opened.
 
 Usage: needed_test.py LIBRARY [postgres]
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-ALLOWED = re.compile(r"(libc|libm|libgcc_s|libstdc\+\+|ld-linux-[\w-]+)\.so\.\d+")
+ALLOWED = re.compile(r"(libc|libm|libgcc_s|libstdc\+\+|libsqlite3|ld-linux-[\w-]+)\.so\.\d+")
 STORE_UNUSABLE = 64
 
 
