@@ -148,15 +148,19 @@ class Program:
                 future = futures[0] if not ctx._is_shielded else futures[0].shielded()
                 self.values[names[0]] = await future
             return
+        failed: Optional[Exception] = None
         try:
             await ctx.all(*futures)
-        finally:
-            for name in names:
-                if name in self.futures and self.futures[name].done():
-                    try:
-                        self.values[name] = await self.futures[name]
-                    except Exception:
-                        pass
+        except Exception as error:  # Not Cancelled: then no variable gets its value.
+            failed = error
+        for name in names:
+            if name in self.futures and self.futures[name].done():
+                try:
+                    self.values[name] = await self.futures[name]
+                except Exception:
+                    pass
+        if failed is not None:
+            raise failed
 
     async def loop(self, step: dict, ctx: Context, in_loop: bool) -> None:
         times = self.resolve(step["times"])

@@ -2,6 +2,7 @@
 import asyncio
 import threading
 import unittest
+from dataclasses import dataclass, field
 from typing import Any, List
 
 from support import SOON, Environment, FileTest, pawl, result_of
@@ -83,6 +84,59 @@ class ActivityTest(unittest.TestCase):
         with self.assertRaisesRegex(pawl.WorkflowFailed, "PayloadError: result of 'odd': object"):
             result_of(flow)
         self.assertEqual(len(calls), 1)
+
+    def test_whatever_goes_wrong_there_is_an_answer(self) -> None:
+        @dataclass
+        class Half:
+            whole: int
+            missing: int = field(init=False)
+
+        class Silent(Exception):
+            def __str__(self) -> str:
+                raise ValueError("no text")
+
+        class Bare(pawl.ActivityError):
+            def __init__(self) -> None:
+                pass
+
+        def end(how: str) -> Any:
+            if how == "half":
+                return Half(1)
+            if how == "details":
+                raise pawl.ActivityError("x", details=Silent())
+            raise {"silent": Silent, "bare": Bare}[how]()
+
+        @pawl.activity
+        def blocking(how: str) -> Any:
+            return end(how)
+
+        @pawl.activity
+        async def coroutine(how: str) -> Any:
+            return end(how)
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, where: str, how: str) -> Any:
+            if where == "operation":
+                return await ctx.run("end", end, how)
+            if where == "workflow":
+                return end(how)
+            return await ctx.schedule(where, how)
+
+        with Environment(workflows=[flow], activities=[blocking, coroutine]) as env:
+            for where in ("operation", "workflow", "blocking", "coroutine"):
+                for how, type in (("half", "PayloadError"), ("silent", "Silent"), ("bare", "Bare"),
+                                  ("details", "ActivityError")):
+                    with self.subTest(where=where, how=how):
+                        run = env.start(flow, f"{where} {how}", where, how).wait(SOON)
+                        with self.assertRaises(pawl.WorkflowFailed) as caught:
+                            run.result().wait(SOON)
+                        self.assertEqual(caught.exception.type, type)
+            assert env._worker is not None
+            for _ in range(1000):
+                if env._worker._pool.is_idle() and env._worker._async.is_idle():
+                    break
+                threading.Event().wait(0.01)
+            self.assertTrue(env._worker._pool.is_idle() and env._worker._async.is_idle())
 
     def test_even_an_exit_is_a_failure(self) -> None:
         def leave() -> None:

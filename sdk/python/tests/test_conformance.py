@@ -26,6 +26,29 @@ class ConformanceTest(unittest.TestCase):
         self.assertEqual(lines[-1], f"{passed} passed, 0 failed")
         self.assertGreater(passed, 1000)
 
+    def test_values_of_what_has_not_gone_on(self) -> None:
+        scenarios = [
+            {"name": "pending", "program": [
+                {"try": [{"throw": "T"}], "catch": []}, {"task": "B", "as": "v"},
+                {"try": [{"await_all": ["v"]}], "catch": []}],
+             "expect": {"outcome": "suspended", "values": {"error": "T"}}},
+            {"name": "cancelled",
+             "history": [
+                 {"event": "OperationCompleted", "location": "{1}", "operationName": "f",
+                  "result": 1.5},
+                 {"event": "TimerStarted", "location": "{2}", "timerId": "t"},
+                 {"event": "CancellationRequested", "reason": "why"}],
+             "program": [
+                 {"run": "f", "returns": 1.5, "as": "a"}, {"timer": 2, "id": "t", "as": "t"},
+                 {"try": [{"await_all": ["a", "t"]}], "catch": []}, {"return": {"$": "error"}}],
+             "expect": {"outcome": "completed", "result": "cancelled: why",
+                        "values": {"a": None}}},
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "values.json").write_text(json.dumps(scenarios))
+            _, lines = run(folder)
+        self.assertEqual(lines, ["ok pending", "ok cancelled", "2 passed, 0 failed"])
+
     def test_what_differs_is_told(self) -> None:
         scenarios = [
             {"name": "wrong result", "program": [{"return": 1}],

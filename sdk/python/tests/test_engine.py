@@ -226,6 +226,31 @@ class EngineTest(FileTest):
         self.assertEqual(caught.exception.type, "DETERMINISM_VIOLATION")
         self.assertIn("expected 'second', got 'first'", caught.exception.message)
 
+    def test_code_of_which_nothing_is_known_is_blocked(self) -> None:
+        def define(name: str) -> Any:
+            @pawl.workflow(name="flow")
+            async def flow(ctx: pawl.Context) -> str:
+                await ctx.run(name, lambda: None)
+                return await ctx.signal("go")
+
+            return flow
+
+        with pawl.Engine(self.url, workflows=[define("step")]) as engine:
+            run = engine.start("flow", "run").wait(SOON)
+            while run.describe().wait(SOON).status is not pawl.Status.WAITING:
+                pass
+        with pawl.Engine(self.url, workflows=[define("other")],
+                         on_trouble=lambda text: None) as engine:
+            run = engine.get("run").wait(SOON)
+            run.signal("go", "went").wait(SOON)
+            while run.describe().wait(SOON).status not in (
+                pawl.Status.BLOCKED, pawl.Status.FAILED
+            ):
+                pass
+            self.assertIs(run.describe().wait(SOON).status, pawl.Status.BLOCKED)
+        with pawl.Engine(self.url, workflows=[define("step")]) as engine:
+            self.assertEqual(engine.get("run").wait(SOON).result().wait(SOON), "went")
+
     def test_a_changed_deploy_blocks_and_a_fixed_one_goes_on(self) -> None:
         def define(name: str, fingerprint: str) -> Any:
             @pawl.workflow(name="flow", fingerprint=fingerprint)

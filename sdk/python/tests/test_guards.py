@@ -128,7 +128,9 @@ class GuardTest(unittest.TestCase):
                     seen.append("refused")
                 try:
                     ctx.sleep(1)
-                except pawl.UsageError as error:
+                except Exception:
+                    seen.append("caught by except Exception")
+                except BaseException as error:
                     seen.append(str(error))
 
         self.assertEqual(Replayer(flow).replay([]).outcome, "suspended")

@@ -294,17 +294,56 @@ class WorkflowTest(unittest.TestCase):
         async def listener(ctx: pawl.Context) -> list:
             future = ctx.signal("hello", returns=Order)
             order = await future
-            return [order.cents, future.event().id, future.event().extensions]
+            event = future.event()
+            return [order.cents, event.id, event.time, event.extensions]
 
         @pawl.workflow
         async def sender(ctx: pawl.Context) -> None:
-            event = pawl.Event(id="e-1", source="test", extensions={"trace": "t"})
+            event = pawl.Event(id="e-1", source="test", time="2026-01-02T03:04:05Z",
+                               extensions={"trace": "t"})
             await ctx.send("listener", "hello", Order("a", 5), event=event)
 
         with Environment(workflows=[listener, sender], replay_every_turn=True) as env:
             run = env.start(listener, "listener").wait(SOON)
             env.start(sender, "sender").wait(SOON).result().wait(SOON)
-            self.assertEqual(run.result().wait(SOON), [5, "e-1", {"trace": "t"}])
+            self.assertEqual(run.result().wait(SOON), [5, "e-1", "2026-01-02T03:04:05Z", {"trace": "t"}])
+
+    def test_events_of_clients_keep_their_time(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> str:
+            future = ctx.signal("a")
+            await future
+            return future.event().time
+
+        with Environment(workflows=[flow], replay_every_turn=True) as env:
+            run = env.start(flow, "run").wait(SOON)
+            event = pawl.Event(id="1", time="2026-01-02T03:04:05Z")
+            run.signal("a", event=event).wait(SOON)
+            self.assertEqual(run.result().wait(SOON), event.time)
+            [seen] = [entry for entry in run.history().wait(SOON)
+                      if entry["event"] == "SignalReceived"]
+            self.assertEqual(seen["eventTime"], event.time)
+
+    def test_leaving_memory_is_no_exception_for_the_code(self) -> None:
+        seen: List[str] = []
+        kept: List[pawl.Context] = []
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> str:
+            kept.append(ctx)
+            try:
+                try:
+                    await ctx.sleep(100)
+                finally:
+                    ctx.set("phase", "slept")
+            except Exception as error:
+                seen.append(str(error))
+            return "slept"
+
+        self.assertEqual(result_of(flow), "slept")
+        self.assertEqual(seen, [])
+        with self.assertRaisesRegex(pawl.UsageError, "set: .* after its run had ended"):
+            kept[-1].set("phase", "later")
 
     def test_signals_wait_in_a_mailbox(self) -> None:
         @pawl.workflow

@@ -25,8 +25,8 @@ from typing import Any, Callable, Coroutine, NoReturn, Optional
 from . import _abi as abi
 from ._library import copied, fail, short
 from .errors import Cancelled, DeterminismViolation, UsageError
-from .failures import encode_failure, read_failure
-from .payload import encode
+from .failures import clean, encode_failure, read_failure
+from .payload import encode, text_of
 
 
 class _Current(threading.local):
@@ -39,6 +39,11 @@ current = _Current()
 
 class Recurred(BaseException):
     """Leaves the code of a run that goes on as another one."""
+
+
+class Dropped(GeneratorExit):
+    """Leaves the code of a run that is removed from memory: for handlers the same as what close()
+    of its coroutine throws."""
 
 
 class Scratch:
@@ -246,13 +251,15 @@ class Run:
     def _failed_end(self, error: BaseException) -> tuple[int, bytes]:
         if isinstance(error, Cancelled):
             is_requested, reason = self.cancel_request()
-            return abi.PAWL_END_CANCELLED, reason if is_requested else encode(error.reason, "")
+            if not is_requested:
+                reason = encode(clean(text_of(error.reason)), "reason")
+            return abi.PAWL_END_CANCELLED, reason
         return abi.PAWL_END_FAILED, encode_failure(error)
 
     def close(self) -> None:
         """Drops the code: it is not executed any further."""
         if self.trouble is None:
-            self.trouble = UsageError("the workflow is being removed from memory")
+            self.trouble = Dropped("the workflow is being removed from memory")
         for fiber in list(self._fibers):
             try:
                 fiber.code.close()
@@ -268,6 +275,12 @@ class Run:
 
     def refuse(self, call: str) -> NoReturn:
         """The run is not `current`, or nothing works any more."""
+        if isinstance(self.trouble, Dropped):
+            if current.run is self:
+                raise Dropped(*self.trouble.args)
+            raise UsageError(
+                f"{call}: the context or future was used after its run had ended or left memory"
+            )
         if self.trouble is not None:
             raise self.trouble
         if self.next_input is not None and current.run is self:

@@ -23,9 +23,9 @@ from .call import Call, Read, Waiters
 from .context import Context, Info
 from .definitions import ActivityDefinition, WorkflowDefinition
 from .errors import Closed, DeterminismViolation, PayloadError
-from .failures import describe_failure
+from .failures import clean, describe_failure
 from .options import Duration, Retry, to_ms
-from .payload import Signature, encode
+from .payload import Signature, encode, text_of
 from .pool import Pool
 
 _log = logging.getLogger("pawl")
@@ -332,11 +332,10 @@ class Worker:
             value = function(*args)
             if type(value) is CoroutineType:
                 self._async.start(value, attempt)
-                return
+            else:
+                self.complete(attempt, value)
         except BaseException as error:
             self._fail(attempt, error)
-            return
-        self.complete(attempt, value)
 
     def complete(self, attempt: Attempt, value: Any) -> None:
         try:
@@ -369,16 +368,17 @@ class Worker:
             try:
                 failure.details = to_bytes(encode(told.details, "details"))
             except PayloadError:
-                failure.details = to_bytes(encode(str(told.details), "details"))
+                failure.details = to_bytes(encode(clean(text_of(told.details)), "details"))
         # The next attempt would do it all again, for the same result.
         failure.is_final = isinstance(error, PayloadError)
         if isinstance(error, asyncio.CancelledError):
             failure.is_cancelled = attempt.should_stop()
         if isinstance(error, ActivityError):
-            failure.is_final = bool(error.final)
-            if error.next_delay_ms is not None:
+            failure.is_final = bool(getattr(error, "final", False))
+            next_delay_ms = getattr(error, "next_delay_ms", None)
+            if next_delay_ms is not None:
                 failure.has_next_delay = 1
-                failure.next_delay_ms = error.next_delay_ms
+                failure.next_delay_ms = next_delay_ms
         short.attempt_fail(self.handle, attempt.id, byref(failure))
 
 
@@ -424,11 +424,9 @@ class _AsyncSide:
     async def _run(self, code: Any, attempt: Attempt) -> None:
         set_current_attempt(attempt)
         try:
-            value = await code
+            self._worker.complete(attempt, await code)
         except BaseException as error:
             self._worker._fail(attempt, error)
-        else:
-            self._worker.complete(attempt, value)
         finally:
             self._running.pop(attempt, None)
 

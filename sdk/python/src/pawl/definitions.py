@@ -1,9 +1,7 @@
 """Workflows and activities: functions with a name that histories know them by."""
 from __future__ import annotations
 
-import hashlib
 import inspect
-import sys
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
@@ -32,16 +30,6 @@ class ActivityDefinition:
     signature: Signature = field(repr=False)
 
 
-def _fingerprint(function: Callable[..., Any]) -> str:
-    """Of the source of its module: whatever a change in it may have changed."""
-    module = sys.modules.get(function.__module__)
-    try:
-        source = inspect.getsource(module if module is not None else function)
-    except (OSError, TypeError):
-        return ""
-    return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
-
-
 @overload
 def workflow(function: F) -> F: ...
 
@@ -51,7 +39,7 @@ def workflow(
     *,
     name: Optional[str] = ...,
     matching: Matching = ...,
-    fingerprint: Optional[str] = ...,
+    fingerprint: str = ...,
     on_change: OnChange = ...,
 ) -> Callable[[F], F]: ...
 
@@ -61,11 +49,13 @@ def workflow(
     *,
     name: Optional[str] = None,
     matching: Matching = Matching.STRICT,
-    fingerprint: Optional[str] = None,
+    fingerprint: str = "",
     on_change: OnChange = OnChange.VERIFY,
 ) -> Any:
     """An `async def` whose first parameter is its Context. `fingerprint` says whether two processes
-    have the same code: by default a digest of the module's source; empty: unknown."""
+    have the same code, of all that the workflow calls: e.g. the number of a release. Empty: unknown.
+    A run that disagrees with its history is blocked if its code is another one or unknown, and
+    fails if it is the same."""
 
     def decorate(function: F) -> F:
         if not inspect.iscoroutinefunction(function):
@@ -77,12 +67,11 @@ def workflow(
                 f"workflow '{function.__name__}' takes its context first: "
                 f"async def {function.__name__}(ctx, …)"
             )
-        print_ = _fingerprint(function) if fingerprint is None else fingerprint
         chosen = function.__name__ if name is None else name
         if not chosen:
             raise UsageError("a workflow needs a name")
         function.__pawl__ = WorkflowDefinition(  # type: ignore[attr-defined]
-            chosen, function, matching, print_, on_change, Signature(function, skip=1)
+            chosen, function, matching, fingerprint, on_change, Signature(function, skip=1)
         )
         return function
 

@@ -8,6 +8,8 @@ from typing import Dict
 from .payload import encode
 
 _NAMES = ("id", "source", "type", "subject", "time", "datacontenttype", "dataschema")
+# As they are recorded: `time` of an entry is when the run saw it.
+_RECORDED = {name: "eventTime" if name == "time" else name for name in _NAMES}
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,11 @@ class Event:
         """As it is recorded."""
         if self == Event():
             return b""
-        fields = {name: getattr(self, name) for name in _NAMES if getattr(self, name)}
+        fields = {
+            recorded: getattr(self, name)
+            for name, recorded in _RECORDED.items()
+            if getattr(self, name)
+        }
         fields.setdefault("type", signal)
         if self.extensions:
             fields["extensions"] = self.extensions  # type: ignore[assignment]
@@ -48,8 +54,11 @@ def read_event(extra: bytes) -> Event:
         fields = {}
     if not isinstance(fields, dict):
         fields = {}
-    # The event's own time is kept beside the one at which the run saw it.
-    given = {name: fields[name] for name in _NAMES if isinstance(fields.get(name), str)}
+    given = {
+        name: fields[recorded]
+        for name, recorded in _RECORDED.items()
+        if isinstance(fields.get(recorded), str)
+    }
     extensions = fields.get("extensions")
     if isinstance(extensions, dict):
         given["extensions"] = extensions

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from .attempt import ActivityError
 from .errors import Failure
-from .payload import encode
+from .payload import encode, text_of
 
 
 class Recorded(NamedTuple):
@@ -30,12 +30,21 @@ def read_failure(payload: bytes) -> Recorded:
 
 
 def describe_failure(error: BaseException) -> Recorded:
-    """What is recorded of an exception."""
+    """What is recorded of an exception. Never raises."""
+    try:
+        return _describe(error)
+    except Exception:  # E.g. a class that has not called its base's __init__.
+        return Recorded(type(error).__name__, text_of(error), None)
+
+
+def _describe(error: BaseException) -> Recorded:
     if isinstance(error, ActivityError):
-        return Recorded(error.type, error.message, error.details)
+        return Recorded(text_of(error.type), text_of(error.message), error.details)
     if isinstance(error, Failure):  # It failed elsewhere: that is what people want to know.
-        return Recorded(error.type or type(error).__name__, error.message, error.details)
-    return Recorded(type(error).__name__, str(error), None)
+        return Recorded(
+            text_of(error.type or type(error).__name__), text_of(error.message), error.details
+        )
+    return Recorded(type(error).__name__, text_of(error), None)
 
 
 def encode_failure(error: BaseException) -> bytes:
@@ -46,8 +55,8 @@ def encode_failure(error: BaseException) -> bytes:
     try:
         return encode(fields, "details")
     except Exception:
-        return encode({"type": told.type, "message": _clean(told.message)}, "failure")
+        return encode({"type": clean(told.type), "message": clean(told.message)}, "failure")
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -37,6 +37,14 @@ class _Mismatch(Exception):
         return self
 
 
+def text_of(value: Any) -> str:
+    """Never raises, whatever __str__ of the value does."""
+    try:
+        return str(value)
+    except Exception:
+        return f"({type(value).__name__} has no text)"
+
+
 # --- Writing --------------------------------------------------------------------------------------
 
 
@@ -72,8 +80,8 @@ def encode(value: Any, where: str) -> bytes:
         return b"null"
     try:
         return _encoder.encode(value).encode("utf-8")
-    except (TypeError, ValueError, RecursionError) as error:
-        raise PayloadError(f"{where}: {error}") from None
+    except Exception as error:  # Anything: attributes and conversions are code of the user's.
+        raise PayloadError(f"{where}: {text_of(error)}") from None
 
 
 def encode_arguments(arguments: tuple, where: str) -> bytes:

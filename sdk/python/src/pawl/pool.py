@@ -3,10 +3,13 @@ long as it can, and each job that is begun while others wait has another thread 
 quick functions share one thread, and a slow one keeps nobody waiting."""
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from queue import SimpleQueue
 from typing import Any, Callable, Iterable
+
+_log = logging.getLogger("pawl")
 
 
 class Pool:
@@ -67,6 +70,9 @@ class Pool:
                     break
                 if jobs and not self._is_woken:
                     self._wake()
-                self._execute(job)
+                try:
+                    self._execute(job)
+                except BaseException:  # The thread is needed for the next one.
+                    _log.exception("pawl: a job could not be executed")
             job = None
             self._busy.discard(me)
