@@ -555,6 +555,7 @@ NATIVE(void, contextBeginAwait)(JNIEnv* env, jclass class, jlong context, jint m
   }
 }
 // Await, state, what decided it, of each await that is over; NULL: nothing is left to deliver.
+// The future that it completes, then three numbers for each await. NULL: nothing is left.
 NATIVE(jlongArray, contextNextDelivery)(JNIEnv* env, jclass class, jlong context) {
   (void)class;
   pawl_delivery delivery;
@@ -562,11 +563,15 @@ NATIVE(jlongArray, contextNextDelivery)(JNIEnv* env, jclass class, jlong context
       !delivery.is_there) {
     return NULL;
   }
-  jlongArray woken = (*env)->NewLongArray(env, 3 * (jsize)delivery.woken_count);
+  jlongArray woken = (*env)->NewLongArray(env, 1 + 3 * (jsize)delivery.woken_count);
+  if (woken != NULL) {
+    const jlong future = delivery.future;
+    (*env)->SetLongArrayRegion(env, woken, 0, 1, &future);
+  }
   for (size_t i = 0; woken != NULL && i < delivery.woken_count; ++i) {
     const pawl_await_state* over = &delivery.woken[i];
     const jlong numbers[] = {(jlong)over->id, over->state, (jlong)over->decided_by};
-    (*env)->SetLongArrayRegion(env, woken, 3 * (jsize)i, 3, numbers);
+    (*env)->SetLongArrayRegion(env, woken, 1 + 3 * (jsize)i, 3, numbers);
   }
   return woken;
 }

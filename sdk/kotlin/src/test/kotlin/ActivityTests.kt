@@ -3,6 +3,7 @@ package tests
 import dev.pawl.Activity
 import dev.pawl.ActivityError
 import dev.pawl.ActivityFailed
+import dev.pawl.Pawl
 import dev.pawl.PayloadTooLarge
 import dev.pawl.Retry
 import dev.pawl.TaskCancelled
@@ -15,6 +16,7 @@ import java.util.Collections
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.time.Duration.Companion.hours
+import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 
@@ -61,6 +63,42 @@ fun Harness.activityTests() {
             })
         }.use { same("at 3; OutOfStock: none left (operation 'hopeless')", it.start<Unit, String>("w", "w", Unit).result()) }
         same(3, attempts.get())
+    }
+    test("an attempt that ends after its time limit does not take the code from the next one") {
+        inDirectory { directory ->
+            val attempts = AtomicInteger()
+            val first = CountDownLatch(1)
+            Pawl.open("sqlite:$directory/a.db") {
+                workflow<Unit, Int>("w", { ctx, _ ->
+                    val retry = Retry(attempts = 3, initial = 500.milliseconds, maximum = 1.seconds, jitter = 0.0)
+                    ctx.run("op", retry = retry, timeout = 100.milliseconds) {
+                        val attempt = attempts.incrementAndGet()
+                        if (attempt == 1) {
+                            while (!shouldStop) Thread.sleep(10)
+                            first.countDown()
+                        }
+                        attempt
+                    }.await()
+                })
+            }.use {
+                same(2, it.start<Unit, Int>("w", "w", Unit).result())
+                same(0L, first.count)
+            }
+        }
+    }
+    test("an exception whose message cannot be read fails an operation and a workflow") {
+        class Evil : RuntimeException() {
+            override val message: String get() = error("no message")
+        }
+        TestEnvironment {
+            workflow<Unit, Int>("operation", { ctx, _ -> ctx.run<Int>("evil") { throw Evil() }.await() })
+            workflow<Unit, Int>("workflow", { _, _ -> throw Evil() })
+        }.use {
+            for (kind in listOf("operation", "workflow")) {
+                val failure = thrown<WorkflowFailed> { it.start<Unit, Int>(kind, kind, Unit).result(5.seconds) }
+                same("Evil: its message cannot be read", "${failure.type}: ${failure.message}")
+            }
+        }
     }
     test("an error of an activity carries type, details, an end and a delay") {
         val times = Collections.synchronizedList(ArrayList<Long>())

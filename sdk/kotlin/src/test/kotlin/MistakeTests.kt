@@ -7,6 +7,7 @@ import dev.pawl.WorkflowContext
 import dev.pawl.WorkflowFailed
 import dev.pawl.Status
 import dev.pawl.testing.TestEnvironment
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
@@ -38,6 +39,65 @@ fun Harness.mistakeTests() {
         val failure = failureOf { withContext(Dispatchers.IO) { end.await() } }
         end.countDown()
         holds("not a step" in failure.message, failure.message)
+    }
+    test("withContext() whose block ends at once is noticed each time") {
+        repeat(50) {
+            val failure = failureOf { withContext(Dispatchers.Default) { } }
+            holds("not a step" in failure.message, failure.message)
+        }
+    }
+    mistake("withTimeout() of kotlinx in a workflow", "use ctx.sleep()") { ctx ->
+        kotlinx.coroutines.withTimeout(3_600_000) { ctx.run("step") { }.await() }
+    }
+    test("clients' calls in a workflow are refused, of its own engine and of another one") {
+        TestEnvironment { workflow<Unit>("other", { }) }.use { other ->
+            lateinit var own: TestEnvironment
+            val calls = listOf<suspend () -> Any>(
+                { own.blocking { describe("w") } },
+                { other.blocking { start<Unit>("other", "o").result() } },
+                { other.start<Unit>("other", "o") },
+                { kotlinx.coroutines.runBlocking { own.describe("w") } },
+            )
+            TestEnvironment { workflow<Int, Unit>("w", { _, i -> calls[i]() }) }.use { env ->
+                own = env
+                calls.indices.forEach { i ->
+                    val failure = thrown<WorkflowFailed> { env.start<Int, Unit>("w", "w-$i", i).result(5.seconds) }
+                    holds("from workflow code: use ctx.child()" in failure.message, failure.message)
+                }
+            }
+        }
+    }
+    test("a workflow that keeps the engine's thread is told of") {
+        val told = CompletableDeferred<String>()
+        TestEnvironment {
+            workflow<Unit>("slow", { while (!told.isCompleted) Thread.sleep(10) })
+            onTrouble = { told.complete(it) }
+        }.use { env ->
+            env.start<Unit>("slow", "s-1").result()
+            holds("run 's-1'" in told.await() && "without a step" in told.await(), told.await())
+        }
+    }
+    test("onTrouble may throw, and the engine goes on") {
+        inDirectory { directory ->
+            val told = CompletableDeferred<String>()
+            fun open(print: String, name: String) = Pawl.open("sqlite:$directory/a.db") {
+                workflow<Unit, String>("w", { ctx, _ -> ctx.run(name) { name }.await() + ctx.signal<String>("go").await() }, fingerprint = print)
+                workflow<Int, Int>("echo", { ctx, n -> ctx.run("same", n) { it }.await() })
+                onTrouble = {
+                    told.complete(it)
+                    error("thrown by onTrouble")
+                }
+            }
+            open("1", "a").use { engine ->
+                engine.start<Unit, String>("w", "w", Unit)
+                while (engine.describe("w").status != Status.WAITING) Thread.onSpinWait()
+            }
+            open("2", "b").use { engine ->
+                engine.get<String>("w").signal("go", "!")
+                told.await()
+                same(7, engine.start<Int, Int>("echo", "e", 7).result(5.seconds))
+            }
+        }
     }
     mistake("delay() in one arm of a join", "use ctx.sleep()") { ctx ->
         ctx.join({ it.sleep(1.seconds) }, { delay(1) })

@@ -85,7 +85,14 @@ internal class RecordedFailure(val type: String, val message: String, val detail
             is ActivityError -> RecordedFailure(error.type, error.message ?: "", error.details)
             // It failed elsewhere: that is what people want to know.
             is Failure -> RecordedFailure(error.type.ifEmpty { nameOf(error) }, error.message, error.details)
-            else -> RecordedFailure(nameOf(error), error.message ?: "", null)
+            else -> RecordedFailure(nameOf(error), textOf(error), null)
+        }
+
+        /** A getter of the user's may throw. */
+        private fun textOf(error: Throwable): String = try {
+            error.message ?: ""
+        } catch (_: Throwable) {
+            "its message cannot be read"
         }
 
         private fun nameOf(error: Throwable): String =

@@ -5,6 +5,7 @@ import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.cancel
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.suspendCancellableCoroutine
@@ -52,6 +53,9 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     private val pollers: List<Thread>
 
     @Volatile private var isClosed = false
+
+    /** Of workflow code; null: none runs. */
+    @Volatile private var turn: Turn? = null
     internal val runsInMemory: Int get() = runs.size
 
     init {
@@ -72,6 +76,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             poller("pawl-workflows", Numbers.PAWL_EVENT_ACTIVATION or Numbers.PAWL_EVENT_FORGET),
             poller("pawl-events", Numbers.PAWL_EVENT_OPERATION or Numbers.PAWL_EVENT_TASK or Numbers.PAWL_EVENT_REPLY or Numbers.PAWL_EVENT_TROUBLE),
         )
+    }
+
+    init {
+        scope.launch(Dispatchers.Default) { watchTurns() }
     }
 
     private fun register(work: Boolean) {
@@ -127,10 +135,27 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         try {
             while (true) {
                 val block = Block(Native.enginePoll(handle, kinds, EVENTS_AT_ONCE, -1))
-                repeat(block.int()) { handle(Event(block)) }
+                repeat(block.int()) { handleSafely(Event(block)) }
             }
         } catch (failure: NativeFailure) {
-            if (!isClosed) onTrouble("polling has ended: ${failure.message}")
+            if (!isClosed) trouble("polling has ended: ${failure.message}")
+        }
+    }
+
+    /** What goes wrong with one event must not be the end of all others. */
+    private fun handleSafely(event: Event) {
+        try {
+            handle(event)
+        } catch (error: Throwable) {
+            trouble("run '${event.runId}': a defect of this SDK: $error")
+        }
+    }
+
+    private fun trouble(text: String) {
+        try {
+            onTrouble(text)
+        } catch (error: Throwable) {
+            System.err.println("pawl: $text (and onTrouble has thrown a ${error.javaClass.name})")
         }
     }
 
@@ -141,7 +166,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             Numbers.PAWL_EVENT_OPERATION -> attempt(event, (runs[event.context]?.operations ?: orphans[event.context]?.operations)?.get(event.future))
             Numbers.PAWL_EVENT_TASK -> attempt(event, (fakes[event.name] ?: activities[event.name])?.let { found -> { found.body(it, event.payload) } })
             Numbers.PAWL_EVENT_REPLY -> answerCall(event)
-            Numbers.PAWL_EVENT_TROUBLE -> onTrouble(String(event.payload))
+            Numbers.PAWL_EVENT_TROUBLE -> trouble(String(event.payload))
         }
     }
 
@@ -161,6 +186,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
 
     /** The code of a run goes on, on this thread, as far as it can. */
     private fun activate(event: Event) {
+        turn = Turn(event.runId)
         try {
             if (event.isNew) {
                 val info = RunInfo(event.runId, event.number, event.name, event.runUuid)
@@ -177,9 +203,38 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             Native.contextYield(event.context)
         } catch (failure: NativeFailure) {
             // A context that is taken away because the engine stops is nobody's trouble.
-            if (!isClosed) onTrouble("run '${event.runId}': ${failure.message}")
+            if (!isClosed) trouble("run '${event.runId}': ${failure.message}")
         } catch (error: Throwable) {
-            onTrouble("run '${event.runId}': a defect of this SDK: $error")
+            trouble("run '${event.runId}': a defect of this SDK: $error")
+            giveUp(event, error)
+        } finally {
+            turn = null
+        }
+    }
+
+    private fun giveUp(event: Event, error: Throwable) {
+        try {
+            Native.contextFinish(event.context, Numbers.PAWL_END_FAILED, RecordedFailure.of(error).toPayload())
+            forget(event.context)
+        } catch (_: NativeFailure) {
+            // It cannot be finished: given back as it is.
+        }
+        answer { Native.contextYield(event.context) }
+    }
+
+    private class Turn(val runId: String) {
+        private val since = System.nanoTime()
+        private var isTold = false
+
+        /** True once, when it has taken too long. */
+        fun isNews(): Boolean = (!isTold && System.nanoTime() - since > LONG_TURN_NS).also { if (it) isTold = true }
+    }
+
+    private suspend fun watchTurns() {
+        while (true) {
+            delay(WATCH_MS)
+            val long = turn?.takeIf { it.isNews() } ?: continue
+            trouble("run '${long.runId}': its code runs for seconds without a step, and all other runs of this engine wait: put what blocks or takes long into an activity")
         }
     }
 
@@ -191,7 +246,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
 
         override fun execute(run: WorkflowRun, future: Int, name: String, input: ByteArray?, body: ActivityBody, retry: Retry, timeoutMs: Long) {
             val function = fakes[name]?.let { fake -> { activity -> fake.body(activity, input ?: nullPayload) } } ?: body
-            operations[future] = { activity -> function(activity).also { operations.remove(future) } }
+            operations[future] = function
             run.call("run '$name'") {
                 Native.contextExecute(
                     run.context, future, retry.attempts, retry.initial.inWholeMilliseconds, retry.maximum.inWholeMilliseconds,
@@ -206,6 +261,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             }
 
         override fun failurePayload(error: Throwable): ByteArray = RecordedFailure.of(error).toPayload()
+
+        override fun delivered(future: Int) {
+            operations.remove(future)
+        }
     }
 
     // --- Attempts ---
@@ -245,7 +304,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             call()
         } catch (failure: NativeFailure) {
             val isUnwanted = isClosed || failure.status == Numbers.PAWL_NOT_FOUND || failure.status == Numbers.PAWL_CLOSED
-            if (!isUnwanted) onTrouble("the end of an attempt: ${failure.message}")
+            if (!isUnwanted) trouble("the end of an attempt: ${failure.message}")
         }
     }
 
@@ -263,7 +322,13 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         }
     }
 
+    /** Workflow code that waited for an engine would wait for itself, and would do it again on each replay. */
+    internal fun refuseInWorkflow(what: String) {
+        if (WorkflowRun.isAnyDrivenHere) throw UsageError("$what from workflow code: use ctx.child(), ctx.sendSignal(), or an activity")
+    }
+
     internal suspend fun ask(call: (Long, Long) -> Unit): Reply {
+        refuseInWorkflow("a call of an engine")
         val reply = suspendCancellableCoroutine { waiting ->
             val tag = lastTag.incrementAndGet()
             calls[tag] = waiting
@@ -361,7 +426,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     }
 
     /** For callers that do not suspend: `engine.blocking { start<…>(…).result() }`. */
-    public fun <T> blocking(calls: suspend Engine.() -> T): T = runBlocking { calls() }
+    public fun <T> blocking(calls: suspend Engine.() -> T): T {
+        refuseInWorkflow("blocking")
+        return runBlocking { calls() }
+    }
 
     @PublishedApi internal fun partsOf(token: String): Pair<String, String> =
         native { Native.promiseTokenParts(token.toByteArray()) }.let { String(it[0]) to String(it[1]) }
@@ -399,6 +467,8 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         const val EVENTS_AT_ONCE = 256
         const val STOP_MS = 10_000L
         const val ORPHANS_NS = 60_000_000_000L
+        const val LONG_TURN_NS = 4_000_000_000L
+        const val WATCH_MS = 1_000L
     }
 }
 

@@ -72,7 +72,10 @@ public class RunHandle<R> internal constructor(
     }
 
     /** For callers that do not suspend. */
-    public fun resultBlocking(): R = runBlocking { result() }
+    public fun resultBlocking(): R {
+        engine.refuseInWorkflow("resultBlocking")
+        return runBlocking { result() }
+    }
 
     @PublishedApi internal suspend fun <T> send(signal: String, codec: Codec<T>, value: T, event: SignalEvent): Boolean {
         val payload = codec.encode(value) { "signal '$signal'" }

@@ -1,5 +1,10 @@
 package dev.pawl
 
+import kotlinx.coroutines.CancellableContinuation
+import kotlinx.coroutines.Delay
+import kotlinx.coroutines.DisposableHandle
+import kotlinx.coroutines.InternalCoroutinesApi
+import kotlinx.coroutines.ThreadContextElement
 import kotlin.coroutines.AbstractCoroutineContextElement
 import kotlin.coroutines.Continuation
 import kotlin.coroutines.ContinuationInterceptor
@@ -24,6 +29,9 @@ internal interface RunHost {
     fun execute(run: WorkflowRun, future: Int, name: String, input: ByteArray?, body: ActivityBody, retry: Retry, timeoutMs: Long)
     fun send(run: WorkflowRun, future: Int, runId: String, signal: String, payload: ByteArray, extra: ByteArray?, dedupe: ByteArray?)
     fun failurePayload(error: Throwable): ByteArray
+
+    /** The future has its outcome: nobody is asked to execute it any more. */
+    fun delivered(future: Int)
 }
 
 /** How a workflow's function ended: a number of PAWL_END_…, and its payload. */
@@ -66,7 +74,8 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
             checkNotLost()
             if (end != null) break
             val woken = call("") { Native.contextNextDelivery(context) } ?: break
-            for (i in woken.indices step 3) {
+            if (woken[0] != 0L) host.delivered(woken[0].toInt())
+            for (i in 1 until woken.size step 3) {
                 blocked.remove(woken[i])?.resume(Over(woken[i + 1].toInt(), woken[i + 2].toInt()))
                 runReady()
             }
@@ -75,6 +84,7 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
 
     /** Tells how it ended. What the library does not take as a result fails the run. */
     fun finish() = drive {
+        lost?.let { end = RunEnd(Numbers.PAWL_END_FAILED, host.failurePayload(it), it) }
         val end = end ?: return@drive
         host.beforeEntry(this)
         try {
@@ -93,13 +103,27 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
 
     private inline fun drive(code: () -> Unit) {
         driver = Thread.currentThread()
+        driven.set(this)
         try {
             code()
             runReady()
         } catch (_: DeterminismViolation) {
             // Told by `violation`.
         } finally {
+            driven.remove()
             driver = null
+        }
+    }
+
+    /** Runs what is not the workflow's code, in the middle of it, on its thread. */
+    inline fun <T> outside(code: () -> T): T {
+        driver = null
+        driven.remove()
+        try {
+            return code()
+        } finally {
+            driven.set(this)
+            driver = Thread.currentThread()
         }
     }
 
@@ -141,7 +165,7 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
     private fun <T> launch(strand: Strand, function: suspend () -> T, ended: (Result<T>) -> Unit) {
         strands += strand
         val completion = object : Continuation<T> {
-            override val context: CoroutineContext get() = strand
+            override val context: CoroutineContext = strand + ThreadGuard(this@WorkflowRun)
 
             override fun resumeWith(result: Result<T>) {
                 strands -= strand
@@ -174,12 +198,17 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
 
     val isDrivenHere: Boolean get() = Thread.currentThread() === driver
 
+    /** The run fails, also if its code goes on as if nothing had happened. */
+    fun lose() {
+        lost = notAStep()
+    }
+
     /** A continuation of the run's code wants to go on. */
     fun schedule(go: () -> Unit) {
         if (isDrivenHere) {
             ready.addLast(go)
         } else {
-            lost = notAStep() // Whoever resumed it is no step.
+            lose() // Whoever resumed it is no step.
         }
     }
 
@@ -345,11 +374,33 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
         host.beforeEntry(this)
         return call(what, native)
     }
+
+    companion object {
+        /** What each thread drives. */
+        private val driven = ThreadLocal<WorkflowRun>()
+
+        val isAnyDrivenHere: Boolean get() = driven.get() != null
+    }
 }
 
-/** One line of execution in a run: its continuations go on in the run's order, on the run's thread. */
+/** Notices code of the workflow on another thread, even if that has ended before anybody looks. */
+private class ThreadGuard(private val run: WorkflowRun) : AbstractCoroutineContextElement(ThreadGuard), ThreadContextElement<Unit> {
+    override fun updateThreadContext(context: CoroutineContext) {
+        if (!run.isDrivenHere) run.lose()
+    }
+
+    override fun restoreThreadContext(context: CoroutineContext, oldState: Unit) = Unit
+
+    companion object : CoroutineContext.Key<ThreadGuard>
+}
+
+/**
+ * One line of execution in a run: its continuations go on in the run's order, on the run's thread. It is a [Delay] to be
+ * asked for the real clock, which it has not.
+ */
+@OptIn(InternalCoroutinesApi::class)
 internal class Strand(private val run: WorkflowRun, var shields: Int) :
-    AbstractCoroutineContextElement(ContinuationInterceptor), ContinuationInterceptor {
+    AbstractCoroutineContextElement(ContinuationInterceptor), ContinuationInterceptor, Delay {
     /** Steps and joins that it waits for. */
     var waits: Int = 0
         private set
@@ -365,6 +416,12 @@ internal class Strand(private val run: WorkflowRun, var shields: Int) :
             override fun resumeWith(result: Result<T>) = run.schedule { continuation.resumeWith(result) }
         }
     }
+
+    override fun scheduleResumeAfterDelay(timeMillis: Long, continuation: CancellableContinuation<Unit>) = throw realClock()
+
+    override fun invokeOnTimeout(timeMillis: Long, block: Runnable, context: CoroutineContext): DisposableHandle = throw realClock()
+
+    private fun realClock() = UsageError("a workflow has no real clock: use ctx.sleep() instead of delay(), ctx.withTimeout() instead of withTimeout()")
 
     suspend fun <T> block(keep: (Continuation<T>) -> Unit): T {
         ++waits

@@ -160,7 +160,7 @@ private class ReplayHost(
         val key = String(Native.contextCommandId(context, future))
         var outcome = Numbers.PAWL_VALUE
         val payload = try {
-            runBlocking { body(ReplayedActivity(run.info.id, name, key)) }
+            run.outside { runBlocking { body(ReplayedActivity(run.info.id, name, key)) } }
         } catch (error: Exception) {
             outcome = Numbers.PAWL_FAILED
             failures(error)
@@ -175,6 +175,8 @@ private class ReplayHost(
     }
 
     override fun failurePayload(error: Throwable): ByteArray = failures(error)
+
+    override fun delivered(future: Int) = Unit
 }
 
 private class ReplayedActivity(runId: String, name: String, key: String) : Activity(runId, name, key, 1, null) {
