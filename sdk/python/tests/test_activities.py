@@ -1,5 +1,6 @@
 """How activities and operations are executed."""
 import asyncio
+import functools
 import threading
 import unittest
 from dataclasses import dataclass, field
@@ -137,6 +138,46 @@ class ActivityTest(unittest.TestCase):
                     break
                 threading.Event().wait(0.01)
             self.assertTrue(env._worker._pool.is_idle() and env._worker._async.is_idle())
+
+    def test_methods_and_other_things_that_can_be_called(self) -> None:
+        class Shop:
+            def __init__(self, start: int) -> None:
+                self.start = start
+
+            @pawl.activity
+            def charge(self, cents: int) -> int:
+                return self.start + cents
+
+            @pawl.activity
+            async def refund(self, cents: int, why: str = "") -> int:
+                return self.start - cents
+
+            def plain(self, number: int) -> int:
+                return self.start * number
+
+            def __call__(self, number: int, more: int = 0) -> int:
+                return self.start + number + more
+
+        def add(a: int, b: int) -> int:
+            return a + b
+
+        shop = Shop(100)
+        plain = pawl.activity(shop.plain)
+        plus_one = pawl.activity(name="plus-one")(functools.partial(add, 1))
+        called = pawl.activity(shop)
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> list:
+            return [await ctx.schedule(shop.charge, 1), await ctx.schedule(Shop.charge, 2),
+                    await ctx.schedule("refund", [3, "x"]), await ctx.schedule(shop.refund, 4),
+                    await ctx.schedule(plain, 5), await ctx.schedule(plus_one, 6),
+                    await ctx.schedule(called, 7), await ctx.run("shop", shop, 8)]
+
+        self.assertEqual(
+            result_of(flow, activities=[shop.charge, shop.refund, plain, plus_one, called]),
+            [101, 102, 97, 96, 500, 7, 107, 108])
+        with self.assertRaisesRegex(pawl.UsageError, "'charge' is a method of a class"):
+            Environment(activities=[Shop.charge])
 
     def test_even_an_exit_is_a_failure(self) -> None:
         def leave() -> None:

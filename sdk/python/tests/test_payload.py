@@ -4,12 +4,15 @@ import enum
 import typing
 import unittest
 import uuid
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Literal, NamedTuple, Optional, Set, Tuple, Union
 
 import pydantic
+import hints
 from pawl import PayloadError
 from pawl.payload import Signature, converter_for, decode, encode
+from support import SOON, Environment
 
 
 class Colour(enum.Enum):
@@ -91,6 +94,21 @@ class PayloadTest(unittest.TestCase):
                 with self.assertRaisesRegex(PayloadError, "^here: "):
                     encode(value, "here")
 
+    def test_hints_are_resolved_late_and_one_by_one(self) -> None:
+        order = hints.make(1, hints.make(2))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with Environment(workflows=[hints.late, hints.partly]) as env:
+                run = env.start(hints.late, "late", order, 1).wait(SOON)
+                self.assertEqual(run.result().wait(SOON), order)
+                for i in range(3):
+                    run = env.start(hints.partly, f"partly-{i}", order).wait(SOON)
+                    self.assertEqual(run.result().wait(SOON), [order, order])
+        texts = sorted(str(each.message) for each in told)
+        self.assertEqual(len(texts), 2, texts)
+        self.assertIn("'Optional[Thing]' of 'thing' in Order cannot be resolved", texts[0])
+        self.assertIn("'Optional[Thing]' of 'thing' in partly() cannot be resolved", texts[1])
+
     def test_arguments_of_functions(self) -> None:
         def none() -> None: ...
         def one(item: Item) -> None: ...
@@ -106,6 +124,11 @@ class PayloadTest(unittest.TestCase):
         self.assertEqual(arguments(two, b'[1,"b"]'), [1, "b"])
         self.assertEqual(arguments(two, b"1"), [1])
         self.assertEqual(arguments(any_number, b"[1,2]"), [1, 2])
+        self.assertEqual(arguments(any_number, b"null"), [])
+        with self.assertRaisesRegex(PayloadError, "no arguments are expected, not 5"):
+            arguments(none, b"5")
+        with self.assertRaisesRegex(PayloadError, r"input\[1\]: a whole number is expected"):
+            arguments(any_number, b'[1,"x"]')
         with self.assertRaisesRegex(PayloadError, r"input\[1\]: a text is expected"):
             arguments(two, b"[1,2]")
         with self.assertRaisesRegex(PayloadError, "a list of 2 arguments is expected"):

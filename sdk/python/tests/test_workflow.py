@@ -2,7 +2,7 @@
 import unittest
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import List
+from typing import Any, List
 from uuid import UUID
 
 from support import SOON, Environment, pawl, result_of
@@ -345,6 +345,80 @@ class WorkflowTest(unittest.TestCase):
         with self.assertRaisesRegex(pawl.UsageError, "set: .* after its run had ended"):
             kept[-1].set("phase", "later")
 
+    def test_the_shortest_limit_is_one(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> list:
+            seen = []
+            for limit in (0, 0.0001, timedelta(0), timedelta(microseconds=1)):
+                for future in (ctx.signal("s", timeout=limit),
+                               ctx.promise(f"p-{len(seen)}", timeout=limit)):
+                    try:
+                        await future
+                    except pawl.TimedOut as error:
+                        seen.append(str(error)[-9:])
+            return seen
+
+        self.assertEqual(result_of(flow), ["timed out"] * 8)
+
+    def test_arguments_arrive_as_they_were_given(self) -> None:
+        @pawl.activity
+        def echo(a: Any, b: Any = "b", *more: Any) -> list:
+            return [a, b, *more]
+
+        @pawl.workflow
+        async def two(ctx: pawl.Context, a: Any, b: Any = "b") -> list:
+            return [a, b]
+
+        @pawl.workflow
+        async def one(ctx: pawl.Context, a: Any) -> Any:
+            return a
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, *given: Any) -> list:
+            arguments = tuple(given)
+            return [await ctx.schedule(echo, *arguments), await ctx.child(two, f"{ctx.info.id}-two", *arguments),
+                    await ctx.child(one, f"{ctx.info.id}-one", arguments[0])]
+
+        with Environment(workflows=[flow, one, two], activities=[echo]) as env:
+            for i, (given, came) in enumerate([
+                (([1, 2],), [[1, 2], "b"]), ((None,), [None, "b"]), ((5,), [5, "b"]),
+                (([],), [[], "b"]), (({"x": 1}, [2]), [{"x": 1}, [2]]),
+            ]):
+                with self.subTest(given=given):
+                    run = env.start(flow, f"r-{i}", *given).wait(SOON)
+                    self.assertEqual(run.result().wait(SOON), [came, came, given[0]])
+
+    def test_arguments_that_do_not_fit_are_refused(self) -> None:
+        @pawl.activity
+        def charge(cents: int, to: str = "us") -> None: ...
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, count: int = 7) -> list:
+            said = []
+            for call in (lambda: ctx.schedule(charge), lambda: ctx.schedule(charge, 1, "a", 2),
+                         lambda: ctx.child(flow, "x", 1, 2), lambda: ctx.compensate(charge),
+                         lambda: ctx.recur(1, 2)):
+                try:
+                    call()
+                except pawl.UsageError as error:
+                    said.append(str(error))
+            return said
+
+        with Environment(workflows=[flow], activities=[charge]) as env:
+            said = env.start(flow, "run").wait(SOON).result().wait(SOON)
+            self.assertEqual(said[0], "input of task 'charge': missing a required argument: "
+                             "'cents': charge(cents: int, to: str = 'us') -> None".split(" ->")[0])
+            self.assertEqual([each.split(": ")[1] for each in said],
+                             ["missing a required argument", "too many positional arguments",
+                              "too many positional arguments", "missing a required argument",
+                              "too many positional arguments"])
+            with self.assertRaisesRegex(pawl.UsageError, "too many positional .*: flow.count"):
+                env.start(flow, "run", 1, 2)
+            with self.assertRaisesRegex(pawl.UsageError, "too many positional"):
+                env.start("flow", "run", 1, 2)
+            with self.assertRaisesRegex(pawl.UsageError, "None cannot be told from .* 7"):
+                env.start(flow, "run", None)
+
     def test_signals_wait_in_a_mailbox(self) -> None:
         @pawl.workflow
         async def flow(ctx: pawl.Context) -> list:
@@ -519,7 +593,7 @@ class WorkflowTest(unittest.TestCase):
                 lambda ctx: ctx.sleep_until(datetime(2026, 1, 1)),
             "randint: the first number": lambda ctx: ctx.randint(2, 1),
             "start 'x': clients' calls are not for workflow code":
-                lambda ctx: env.start("flow", "x"),
+                lambda ctx: env.start("flow", "x", 1),
         }
 
         @pawl.workflow

@@ -26,7 +26,7 @@ from . import _abi as abi
 from ._library import copied, fail, short
 from .errors import Cancelled, DeterminismViolation, UsageError
 from .failures import clean, encode_failure, read_failure
-from .payload import encode, text_of
+from .payload import Signature, encode, text_of
 
 
 class _Current(threading.local):
@@ -118,14 +118,18 @@ class Fiber:
 class Run:
     __slots__ = (
         "handle", "scratch", "clock", "host", "info", "jobs", "trouble", "next_input", "root",
-        "has_ended", "_blocked", "_ready", "_fibers",
+        "has_ended", "signature", "_blocked", "_ready", "_fibers",
     )
 
-    def __init__(self, handle: int, host: Any, scratch: Scratch, info: Any) -> None:
+    def __init__(
+        self, handle: int, host: Any, scratch: Scratch, info: Any,
+        signature: Optional[Signature] = None,
+    ) -> None:
         self.handle = handle
         self.host = host  # Executes operations.
         self.scratch = scratch
         self.info = info
+        self.signature = signature  # Of the workflow, if that is known.
         self.clock: Optional[Callable[[], None]] = None  # Before what may append entries.
         self.jobs: dict[int, Any] = {}  # Operations that are executed, by future.
         self.trouble: Optional[BaseException] = None  # Why no call works any more.

@@ -24,7 +24,7 @@ from .context import Context, Info
 from .definitions import ActivityDefinition, WorkflowDefinition
 from .errors import Closed, DeterminismViolation, PayloadError
 from .failures import clean, describe_failure
-from .options import Duration, Retry, to_ms
+from .options import Duration, Retry, limit_ms
 from .payload import Signature, encode, text_of
 from .pool import Pool
 
@@ -56,7 +56,7 @@ class Worker:
             guards.guard_module(workflow.function)
         self.handle = handle
         self.is_closing = False
-        self.fakes: dict[str, tuple[Callable[..., Any], Signature]] = {}
+        self.fakes: dict[str, Callable[..., Any]] = {}
         self._workflows = workflows
         self._activities = activities
         self._on_trouble = on_trouble
@@ -228,7 +228,9 @@ class Worker:
         if new is None:
             run = self._runs.get(handle)
         else:
-            run = Run(handle, self, self._scratch, _read_info(new))
+            info = _read_info(new)
+            signature = self._workflows[info.kind].signature
+            run = Run(handle, self, self._scratch, info, signature)
             self._runs[handle] = run
         if run is None:
             _yield(handle)
@@ -276,13 +278,13 @@ class Worker:
         retry: Optional[Retry], timeout: Duration,
     ) -> None:
         if self.fakes and name in self.fakes:
-            function = self.fakes[name][0]
+            function = self.fakes[name]
         run.jobs[future] = (name, function, args)
         status = _execute_operation(
             run.handle,
             future,
             None if retry is None else byref(retry.to_abi()),
-            to_ms(timeout, "run: timeout") if timeout else 0,
+            limit_ms(timeout, "run: timeout"),
         )
         if status:
             run.refused(status)
@@ -315,12 +317,9 @@ class Worker:
         _, id, number, run_id, key, name, payload, details = event
         text = name.decode("utf-8", "replace")
         attempt = Attempt(self, id, text, number, run_id, key, details, payload)
-        fake = self.fakes.get(text)
-        if fake is not None:
-            jobs.append((attempt, *fake))
-            return
         definition = self._activities[text]
-        jobs.append((attempt, definition.function, definition.signature))
+        function = self.fakes.get(text, definition.function)
+        jobs.append((attempt, function, definition.signature))
 
     def _execute(self, job: tuple) -> None:
         """On a thread of the pool."""

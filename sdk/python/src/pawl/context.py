@@ -236,7 +236,7 @@ class Context:
             abi.PAWL_TASK,
             name,
             _source(sys._getframe(1)),
-            encode_arguments(args, f"input of task '{name}'") if args else None,
+            self._input(activity, args, f"input of task '{name}'"),
             _returned(activity, returns),
             {"extra": extra},
             step_key,
@@ -284,23 +284,24 @@ class Context:
 
     @overload
     def signal(
-        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Type[T]
+        self, name: str, *, timeout: Optional[Duration] = ..., step_key: str = ..., returns: Type[T]
     ) -> SignalFuture[T]: ...
 
     @overload
     def signal(
-        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Any = ...
+        self, name: str, *, timeout: Optional[Duration] = ..., step_key: str = ..., returns: Any = ...
     ) -> SignalFuture[Any]: ...
 
     def signal(
         self,
         name: str,
         *,
-        timeout: Duration = 0,
+        timeout: Optional[Duration] = None,
         step_key: str = "",
         returns: Any = None,
     ) -> SignalFuture[Any]:
-        """Waits for the next signal of this name. They queue up while nobody waits."""
+        """Waits for the next signal of this name. They queue up while nobody waits. After `timeout`:
+        TimedOut."""
         return self._future(  # type: ignore[return-value]
             "signal",
             abi.PAWL_SIGNAL,
@@ -308,7 +309,7 @@ class Context:
             _source(sys._getframe(1)),
             None,
             converter_for(returns),
-            {"number": to_ms(timeout, "signal: timeout")} if timeout else None,
+            _limit(timeout, "signal: timeout"),
             step_key,
             SignalFuture,
         )
@@ -327,23 +328,23 @@ class Context:
 
     @overload
     def promise(
-        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Type[T]
+        self, name: str, *, timeout: Optional[Duration] = ..., step_key: str = ..., returns: Type[T]
     ) -> PromiseFuture[T]: ...
 
     @overload
     def promise(
-        self, name: str, *, timeout: Duration = ..., step_key: str = ..., returns: Any = ...
+        self, name: str, *, timeout: Optional[Duration] = ..., step_key: str = ..., returns: Any = ...
     ) -> PromiseFuture[Any]: ...
 
     def promise(
         self,
         name: str,
         *,
-        timeout: Duration = 0,
+        timeout: Optional[Duration] = None,
         step_key: str = "",
         returns: Any = None,
     ) -> PromiseFuture[Any]:
-        """Something that somebody outside will resolve or reject, once."""
+        """Something that somebody outside will resolve or reject, once. After `timeout`: TimedOut."""
         return self._future(  # type: ignore[return-value]
             "promise",
             abi.PAWL_PROMISE,
@@ -351,7 +352,7 @@ class Context:
             _source(sys._getframe(1)),
             None,
             converter_for(returns),
-            {"number": to_ms(timeout, "promise: timeout")} if timeout else None,
+            _limit(timeout, "promise: timeout"),
             step_key,
             PromiseFuture,
         )
@@ -402,7 +403,7 @@ class Context:
             abi.PAWL_CHILD,
             id,
             _source(sys._getframe(1)),
-            encode_arguments(args, f"input of child '{id}'") if args else None,
+            self._input(workflow, args, f"input of child '{id}'"),
             _returned(workflow, returns),
             options,
             step_key,
@@ -655,7 +656,7 @@ class Context:
         """Ends this run; the next one of the same id starts with `input`. Never returns: it raises
         something that only `except BaseException` catches, which must raise it again."""
         self._run.check("recur")
-        self._run.next_input = encode_arguments(input, "input of recur")
+        self._run.next_input = encode_arguments(input, "input of recur", self._run.signature)
         raise Recurred()
 
     # --- Sagas ---
@@ -671,7 +672,7 @@ class Context:
             abi.PAWL_COMPENSATION,
             name,
             _source(sys._getframe(1)),
-            encode_arguments(args, f"input of compensation '{name}'") if args else None,
+            self._input(activity, args, f"input of compensation '{name}'"),
             None,
             step_key,
         )
@@ -707,6 +708,13 @@ class Context:
         return self._run.info  # type: ignore[no-any-return]
 
     # --- For all of them ---
+
+    def _input(self, function: Any, args: Tuple[Any, ...], where: str) -> Optional[bytes]:
+        signature = signature_of(function)
+        if signature is None and not args:
+            return None
+        payload = encode_arguments(args, where, signature)
+        return payload if args else None
 
     def _future(
         self,
@@ -757,6 +765,11 @@ class Context:
         return self._is_shielded or all(each._is_shielded for each in futures) and bool(futures)
 
 
+def _limit(timeout: Optional[Duration], what: str) -> Optional[dict[str, Any]]:
+    """For signals and promises, where 0 ms stand for no limit."""
+    return None if timeout is None else {"number": max(1, to_ms(timeout, what))}
+
+
 class Saga:
     """Compensations of a run: what was added last comes first."""
 
@@ -772,7 +785,7 @@ class Saga:
             abi.PAWL_COMPENSATION,
             name,
             _source(sys._getframe(1)),
-            encode_arguments(args, f"input of compensation '{name}'") if args else b"null",
+            self._ctx._input(activity, args, f"input of compensation '{name}'") or b"null",
             None,
             step_key,
         )

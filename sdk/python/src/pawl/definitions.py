@@ -1,8 +1,10 @@
 """Workflows and activities: functions with a name that histories know them by."""
 from __future__ import annotations
 
+import functools
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MethodType
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
 from .errors import UsageError
@@ -28,6 +30,7 @@ class ActivityDefinition:
     function: Callable[..., Any]
     compensation_retry: Optional[Retry]
     signature: Signature = field(repr=False)
+    is_method: bool = False  # Of a class: it is called by way of an object.
 
 
 @overload
@@ -94,27 +97,54 @@ def activity(
     name: Optional[str] = None,
     compensation_retry: Optional[Retry] = None,
 ) -> Any:
-    """A function, async or not, for ctx.schedule() and ctx.compensate(). `compensation_retry`: when
-    it runs as a compensation; by default ten attempts."""
+    """A function, async or not, for ctx.schedule() and ctx.compensate(); also a method, which an
+    engine gets by way of an object: activities=[shop.charge]. `compensation_retry`: when it runs as
+    a compensation; by default ten attempts."""
 
     def decorate(function: F) -> F:
         if not callable(function):
             raise UsageError(f"{function!r} cannot be called")
-        chosen = function.__name__ if name is None else name
+        chosen = _own_name(function) if name is None else name
         if not chosen:
             raise UsageError("an activity needs a name")
-        function.__pawl__ = ActivityDefinition(  # type: ignore[attr-defined]
-            chosen, function, compensation_retry, Signature(function, skip=0)
+        is_method = _is_method(function)
+        known = ActivityDefinition(
+            chosen, function, compensation_retry, Signature(function, skip=int(is_method)), is_method
         )
+        try:
+            function.__pawl__ = known  # type: ignore[attr-defined]
+        except AttributeError:  # E.g. of a method of an object: nothing can be set there.
+            held: Any = functools.partial(function)
+            held.__pawl__ = known
+            return held  # type: ignore[no-any-return]
         return function
 
     return decorate if function is None else decorate(function)
 
 
+def _own_name(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _is_method(function: Any) -> bool:
+    """In the body of its class, where there is no object yet."""
+    if not inspect.isfunction(function):
+        return False
+    around = function.__qualname__.rpartition(".")[0]
+    first = next(iter(inspect.signature(function).parameters), "")
+    return bool(around) and not around.endswith("<locals>") and first in ("self", "cls")
+
+
 def definition_of(
     function: Any,
 ) -> Optional[Union[WorkflowDefinition, ActivityDefinition]]:
-    return getattr(function, "__pawl__", None)
+    known = getattr(function, "__pawl__", None)
+    if isinstance(known, ActivityDefinition) and isinstance(function, MethodType):
+        signature = known.signature if known.is_method else Signature(function, skip=0)
+        return replace(known, function=function, signature=signature, is_method=False)
+    return known
 
 
 def signature_of(function: Any) -> Optional[Signature]:

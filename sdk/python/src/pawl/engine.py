@@ -49,7 +49,7 @@ from .errors import Closed, UsageError, WorkflowCancelled, WorkflowFailed
 from .event import Event
 from .failures import read_failure
 from .options import Duration, OnExisting, to_ms
-from .payload import Converter, converter_for, decode, encode, encode_arguments
+from .payload import Converter, Signature, converter_for, decode, encode, encode_arguments
 
 E = TypeVar("E", bound="Engine")
 T = TypeVar("T")
@@ -259,6 +259,10 @@ class Engine:
         name = getattr(function, "__name__", repr(function))
         if not isinstance(definition, wanted):
             raise UsageError(f"engine: '{name}' is not decorated with @pawl.{what}")
+        if isinstance(definition, ActivityDefinition) and definition.is_method:
+            raise UsageError(
+                f"engine: '{name}' is a method of a class: activities=[that_object.{name}]"
+            )
         if definition.name in known:
             raise UsageError(f"engine: there are two of the {what} '{definition.name}'")
         known[definition.name] = definition
@@ -447,7 +451,9 @@ class Engine:
         options = abi.pawl_start_options(size=sizeof(abi.pawl_start_options), **more)
         options.kind = to_bytes(text_bytes(kind, f"{call}: the kind"))
         options.id = to_bytes(text_bytes(id, f"{call}: the id"))
-        options.input = to_bytes(encode_arguments(args, f"input of '{kind}'"))
+        options.input = to_bytes(
+            encode_arguments(args, f"input of '{kind}'", self._signature(workflow, kind))
+        )
         options.on_existing = int(on_existing)
         if tags:
             options.tags = to_bytes(encode(dict(tags), f"{call}: tags"))
@@ -461,10 +467,14 @@ class Engine:
     def _converter(self, workflow: Any, kind: str, returns: Any) -> Optional[Converter]:
         if returns is not None:
             return converter_for(returns)
+        signature = self._signature(workflow, kind)
+        return None if signature is None else signature.result
+
+    def _signature(self, workflow: Any, kind: str) -> Optional[Signature]:
         signature = signature_of(workflow)
         if signature is None and kind in self._workflows:
-            signature = self._workflows[kind].signature
-        return None if signature is None else signature.result
+            return self._workflows[kind].signature
+        return signature
 
     def get(
         self, id: str, *, workflow: Optional[Callable[..., Any]] = None, returns: Any = None

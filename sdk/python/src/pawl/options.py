@@ -33,6 +33,11 @@ def to_ms(duration: Duration, what: str) -> int:
     return milliseconds
 
 
+def limit_ms(limit: Duration, what: str) -> int:
+    """0: none. Less than a millisecond is one."""
+    return max(1, to_ms(limit, what)) if limit else 0
+
+
 class Matching(enum.IntEnum):
     """How commands are found in the history."""
 
@@ -125,10 +130,10 @@ def task_extra(
     options = abi.pawl_task_options(size=sizeof(abi.pawl_task_options))
     options.queue = to_bytes(text_bytes(queue, "schedule: the queue"))
     options.priority = priority
-    options.attempt_timeout_ms = to_ms(timeout, "schedule: timeout")
-    options.total_timeout_ms = to_ms(total_timeout, "schedule: total_timeout")
-    options.wait_timeout_ms = to_ms(wait_timeout, "schedule: wait_timeout")
-    options.heartbeat_timeout_ms = to_ms(heartbeat_timeout, "schedule: heartbeat_timeout")
+    options.attempt_timeout_ms = limit_ms(timeout, "schedule: timeout")
+    options.total_timeout_ms = limit_ms(total_timeout, "schedule: total_timeout")
+    options.wait_timeout_ms = limit_ms(wait_timeout, "schedule: wait_timeout")
+    options.heartbeat_timeout_ms = limit_ms(heartbeat_timeout, "schedule: heartbeat_timeout")
     if retry is not None:
         options.retry = pointer(retry.to_abi())
     buffer = c_void_p()

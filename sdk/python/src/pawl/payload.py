@@ -12,15 +12,18 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
 import inspect
 import json
 import pathlib
+import sys
 import types
 import typing
 import uuid
-from typing import Any, Callable, Optional, Union
+import warnings
+from typing import Any, Callable, Iterable, Mapping, Optional, Union
 
-from .errors import PayloadError
+from .errors import PayloadError, UsageError
 
 Converter = Callable[[Any], Any]
 
@@ -84,11 +87,22 @@ def encode(value: Any, where: str) -> bytes:
         raise PayloadError(f"{where}: {text_of(error)}") from None
 
 
-def encode_arguments(arguments: tuple, where: str) -> bytes:
-    """One value stands for itself, several are an array."""
-    if len(arguments) == 1:
-        return encode(arguments[0], where)
-    return encode(list(arguments) if arguments else None, where)
+def encode_arguments(
+    arguments: tuple, where: str, signature: "Optional[Signature]" = None
+) -> bytes:
+    """One value stands for itself, several are an array. With the signature of what is called: they
+    are checked, and one that would be taken for several is an array with one element."""
+    if signature is not None:
+        signature.check(arguments, where)
+    if len(arguments) != 1:
+        return encode(list(arguments) if arguments else None, where)
+    payload = encode(arguments[0], where)
+    if signature is not None:
+        if signature.takes_several and (payload[:1] == b"[" or payload == b"null"):
+            return b"[" + payload + b"]"
+        if payload == b"null":
+            signature.check_null(where)
+    return payload
 
 
 # --- Reading --------------------------------------------------------------------------------------
@@ -348,7 +362,7 @@ def _dataclass(cls: Any) -> Converter:
 
     def prepare() -> None:  # Late: a class may refer to itself.
         nonlocal _prepared
-        hints = typing.get_type_hints(cls)
+        hints = _class_hints(cls)
         for field in dataclasses.fields(cls):
             if field.init:
                 fields[field.name] = converter_for(hints.get(field.name, Any))
@@ -379,47 +393,168 @@ def _dataclass(cls: Any) -> Converter:
     return read
 
 
-# --- Functions ------------------------------------------------------------------------------------
+# --- Hints ------------------------------------------------------------------------------------------
+
+
+def _resolve(
+    annotations: Mapping[str, Any], names: Iterable[str], globals_: Any, locals_: Any, owner: str
+) -> dict[str, Any]:
+    """One by one: a name that only type checkers know does not spoil the others."""
+    hints = {}
+    for name in names:
+        if name not in annotations:
+            continue
+        hint = annotations[name]
+        holder = types.SimpleNamespace(__annotations__={name: hint})
+        try:
+            hints.update(typing.get_type_hints(holder, globals_, locals_))
+        except Exception as error:
+            warnings.warn(
+                f"pawl: the hint {hint!r} of '{name}' in {owner} cannot be resolved "
+                f"({text_of(error)}): it stays as it is in JSON",
+                stacklevel=2,
+            )
+    return hints
+
+
+def _function_hints(function: Any, names: Iterable[str]) -> dict[str, Any]:
+    function = _plain_function(function)
+    try:
+        return typing.get_type_hints(function)
+    except Exception:
+        inner = inspect.unwrap(function)
+        return _resolve(
+            getattr(function, "__annotations__", {}), names, getattr(inner, "__globals__", {}),
+            None, f"{_name_of(function)}()",
+        )
+
+
+def _class_hints(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        hints: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            annotations = base.__dict__.get("__annotations__", {})
+            module = sys.modules.get(base.__module__)
+            hints.update(
+                _resolve(
+                    annotations, annotations, getattr(module, "__dict__", {}), dict(vars(base)),
+                    base.__qualname__,
+                )
+            )
+        return hints
+
+
+def _plain_function(function: Any) -> Any:
+    """What has the hints of something that can be called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isclass(function):
+        return function.__init__
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
+def _name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or getattr(function, "__qualname__", "it"))
+
+
+# --- Functions --------------------------------------------------------------------------------------
 
 
 class Signature:
-    """How JSON becomes the arguments of a function, and its result is read again."""
+    """How JSON becomes the arguments of a function, and its result is read again. Hints are resolved
+    when they are needed first: they may name what is defined below the function."""
 
     def __init__(self, function: Callable[..., Any], skip: int) -> None:
         try:
-            hints = typing.get_type_hints(function, include_extras=False)
-        except Exception:  # A name that is known to type checkers only.
-            hints = {}
-        self.result = converter_for(hints.get("return", Any))
-        parameters = list(inspect.signature(function).parameters.values())[skip:]
-        self.parameters = [
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):  # Functions in C need not tell.
+            parameters = [inspect.Parameter("arguments", inspect.Parameter.VAR_POSITIONAL)]
+        while skip and parameters and parameters[0].kind != inspect.Parameter.VAR_POSITIONAL:
+            del parameters[0]
+            skip -= 1
+        self._function = function
+        self._all = parameters
+        self._parameters = [
             each
             for each in parameters
             if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
         ]
-        self.takes_any_number = any(each.kind == each.VAR_POSITIONAL for each in parameters)
-        self.converters = [converter_for(hints.get(each.name, Any)) for each in self.parameters]
-        self.required = sum(1 for each in self.parameters if each.default is each.empty)
+        self._rest = next((each for each in parameters if each.kind == each.VAR_POSITIONAL), None)
+        self._needs_keyword = any(
+            each.kind == each.KEYWORD_ONLY and each.default is each.empty for each in parameters
+        )
+        self._required = sum(1 for each in self._parameters if each.default is each.empty)
+        self.takes_several = self._rest is not None or len(self._parameters) > 1
+
+    @functools.cached_property
+    def _hints(self) -> dict[str, Any]:
+        names = [each.name for each in self._parameters]
+        if self._rest is not None:
+            names.append(self._rest.name)
+        return _function_hints(self._function, [*names, "return"])
+
+    @functools.cached_property
+    def result(self) -> Optional[Converter]:
+        return converter_for(self._hints.get("return", Any))
+
+    @functools.cached_property
+    def _converters(self) -> list:
+        return [converter_for(self._hints.get(each.name, Any)) for each in self._parameters]
+
+    @functools.cached_property
+    def _rest_converter(self) -> Optional[Converter]:
+        return None if self._rest is None else converter_for(self._hints.get(self._rest.name, Any))
+
+    def _show(self) -> str:
+        return f"{_name_of(self._function)}{inspect.Signature(self._all)}"
+
+    def check(self, arguments: tuple, where: str) -> None:
+        """Raises UsageError if the function cannot be called with them."""
+        count = len(arguments)
+        if self._required <= count and not self._needs_keyword:
+            if count <= len(self._parameters) or self._rest is not None:
+                return
+        try:
+            inspect.Signature(self._all).bind(*arguments)
+        except TypeError as error:
+            raise UsageError(f"{where}: {error}: {self._show()}") from None
+
+    def check_null(self, where: str) -> None:
+        """Of one parameter: null says that nothing was given."""
+        default = self._parameters[0].default if self._parameters else None
+        if default is not None and default is not inspect.Parameter.empty:
+            raise UsageError(
+                f"{where}: None cannot be told from no argument, which is {default!r}: "
+                f"{self._show()}"
+            )
 
     def arguments(self, data: bytes, where: str) -> list:
         value = parse(data, where)
-        if self.takes_any_number:
-            return value if isinstance(value, list) else [] if value is None else [value]
-        if not self.parameters or (value is None and self.required == 0):
+        if not self._parameters and self._rest is None:
+            if value in (None, [], {}):
+                return []
+            raise PayloadError(f"{where}: no arguments are expected, not {_show(value)}")
+        if value is None and self._required == 0:
             return []
-        if len(self.parameters) == 1:
-            return [convert(value, self.converters[0], where)]
-        if not isinstance(value, list) and self.required <= 1:
-            return [convert(value, self.converters[0], where)]
-        if not isinstance(value, list) or not (
-            self.required <= len(value) <= len(self.parameters)
+        if not self.takes_several or (not isinstance(value, list) and self._required <= 1):
+            converter = self._converters[0] if self._parameters else self._rest_converter
+            return [convert(value, converter, where)]
+        if (
+            not isinstance(value, list)
+            or len(value) < self._required
+            or (self._rest is None and len(value) > len(self._parameters))
         ):
+            count = self._required if self._rest is not None else len(self._parameters)
+            least = "at least " if self._rest is not None else ""
             raise PayloadError(
-                f"{where}: a list of {len(self.parameters)} arguments is expected, not {_show(value)}"
+                f"{where}: a list of {least}{count} arguments is expected, not {_show(value)}"
             )
+        converters = self._converters + [self._rest_converter] * len(value)
         return [
             convert(each, converter, f"{where}[{i}]")
-            for i, (each, converter) in enumerate(zip(value, self.converters))
+            for i, (each, converter) in enumerate(zip(value, converters))
         ]
 
 
@@ -428,6 +563,8 @@ _results: dict[Any, Optional[Converter]] = {}
 
 def result_converter(function: Any) -> Optional[Converter]:
     """By what `function` says that it returns."""
+    if not inspect.isfunction(function):
+        function = _plain_function(function)
     code = getattr(function, "__code__", None)
     annotations = getattr(function, "__annotations__", None)
     if code is None or not annotations or "return" not in annotations:
@@ -435,10 +572,7 @@ def result_converter(function: Any) -> Optional[Converter]:
     key = (id(code), id(annotations["return"]))
     found = _results.get(key, _results)
     if found is _results:
-        try:
-            hint = typing.get_type_hints(function).get("return", Any)
-        except Exception:
-            hint = Any
+        hint = _function_hints(function, ["return"]).get("return", Any)
         found = _results[key] = converter_for(hint)
         _kept.append((code, annotations["return"]))  # So that the ids stay theirs.
     return found  # type: ignore[return-value]

@@ -82,7 +82,9 @@ class Replayer:
         known = definition_of(self._workflow)
         if isinstance(known, WorkflowDefinition):  # By way of JSON, as an engine does.
             where = f"input of '{self._kind}'"
-            return known.signature.arguments(encode_arguments(input, where), where)
+            return known.signature.arguments(
+                encode_arguments(input, where, known.signature), where
+            )
         return list(input)
 
 
@@ -103,7 +105,10 @@ class _Replaying:
         assert handle.value is not None
         self._handle = handle.value
         info = Info(run_id, 1, replayer._kind, replayer._run_id)
-        self._run = Run(self._handle, self, Scratch(), info)
+        known = definition_of(replayer._workflow)
+        self._run = Run(
+            self._handle, self, Scratch(), info, None if known is None else known.signature
+        )
         self._run.clock = self._tick
         self._new: List[Dict[str, Any]] = []
         self._last_seq = 0

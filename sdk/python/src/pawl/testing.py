@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import datetime
 from ctypes import byref, c_int64
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Union
 
 from ._library import fail, short
 from ._worker import Worker
@@ -11,7 +11,6 @@ from .call import Call
 from .engine import Engine
 from .errors import UsageError
 from .options import Duration, to_ms
-from .payload import Signature
 from .replayer import Replay, Replayer
 
 __all__ = ["Environment", "Replay", "Replayer"]
@@ -32,7 +31,7 @@ class Environment(Engine):
         replay_every_turn: bool = False,
     ) -> None:
         self.troubles: List[str] = []  # What no call could report.
-        self._fakes: Dict[str, Tuple[Callable[..., Any], Signature]] = {}
+        self._fakes: Dict[str, Callable[..., Any]] = {}
         super().__init__(
             "", workflows=workflows, activities=activities, queues=queues,
             on_trouble=self.troubles.append,
@@ -45,7 +44,7 @@ class Environment(Engine):
         the activity, which must be one of this environment's."""
         if not callable(function):
             raise UsageError(f"fake: {function!r} cannot be called")
-        self._fakes[name] = (function, Signature(function, skip=0))
+        self._fakes[name] = function
         return self
 
     def _prepare(self, worker: Worker) -> None:
