@@ -21,8 +21,8 @@
  * bytes, by custom JSON.
  *  6. Buffers (pawl_buffer) that are given out are freed by pawl_buffer_free().
  *  7. Times are milliseconds since 1970; durations are milliseconds. Booleans are 0 or 1.
- *  8. Numbers of codes, kinds and modes never change their meaning. Structs and enumerations grow
- * at their end only. PAWL_ABI_VERSION counts changes that break this; it is in the name of the
+ *  8. Numbers of codes, kinds and modes never change their meaning. Enumerations, structs with
+ * `size` and pawl_event grow at their end only; other structs stay as they are. PAWL_ABI_VERSION counts changes that break this; it is in the name of the
  *     library: libpawl.so.1.
  *
  * Exported: what begins with pawl_, and nothing else. Valid C11.
@@ -167,14 +167,14 @@ PAWL_API pawl_status pawl_buffer_free(pawl_buffer buffer);
 
 typedef struct pawl_retry {
   size_t size;
-  uint32_t attempts; /* In all; 0: no limit. */
-  int64_t initial_ms;
-  int64_t maximum_ms;
-  double factor;
+  uint32_t attempts;  /* In all; 0: no limit. */
+  int64_t initial_ms; /* 0: at once. */
+  int64_t maximum_ms; /* 0: 60 s. */
+  double factor;      /* 0: 2. */
   double jitter;          /* Part of the interval that is random: 0 to 1. */
   pawl_bytes final_types; /* Types of failures that are not tried again, a line each. */
 } pawl_retry;
-/* One attempt; 1 s, 60 s, factor 2, jitter 0.1 if `attempts` is raised. */
+/* Sets all of it: one attempt; 1 s, 60 s, factor 2, jitter 0.1 if `attempts` is raised. */
 PAWL_API pawl_status pawl_retry_default(pawl_retry* retry);
 
 /* How an attempt failed. As a payload, e.g. of PAWL_END_FAILED or of an outcome, it is JSON:
@@ -321,6 +321,7 @@ PAWL_API pawl_status pawl_context_next_delivery(pawl_context context, pawl_deliv
 
 /* Time as the code may know it. */
 PAWL_API pawl_status pawl_context_now(pawl_context context, int64_t* now_ms);
+/* `reason` and `value` are valid until the next call with this context. */
 PAWL_API pawl_status pawl_context_cancelled(pawl_context context, int32_t* is_requested,
                                             pawl_bytes* reason);
 PAWL_API pawl_status pawl_context_state(pawl_context context, pawl_bytes key, int32_t* is_set,
@@ -419,10 +420,11 @@ PAWL_API pawl_status pawl_engine_add_activity(pawl_engine engine, pawl_bytes nam
                                               const pawl_retry* compensation_retry);
 /* Begins to work. Without it, an engine is a client only. */
 PAWL_API pawl_status pawl_engine_start(pawl_engine engine);
-/* Gives back the runs. Attempts that are out count as stopped; polls return PAWL_CLOSED from now
- * on, and so does every other call but free. Blocks until done. */
+/* Gives back the runs. Attempts that are out count as stopped: asked to stop, and begun again
+ * elsewhere. Polls give what is there, and then PAWL_CLOSED; so do calls that need the store.
+ * Blocks until done. */
 PAWL_API pawl_status pawl_engine_stop(pawl_engine engine);
-/* Stops it, if that has not been done. */
+/* Stops it, if that has not been done; then the handle is void. */
 PAWL_API pawl_status pawl_engine_free(pawl_engine engine);
 
 /* Kinds of events; as bits of a mask for polls. */
@@ -487,7 +489,8 @@ PAWL_API pawl_status pawl_events_free(pawl_event_list list);
 PAWL_API pawl_status pawl_context_execute(pawl_context context, pawl_future operation,
                                           const pawl_retry* retry, int64_t timeout_ms);
 /* A signal to another run, by an operation that must be executed: sent in the commit that records
- * it. `dedupe`: sent once by this; empty: by the operation's own id. `extra`: as of an outcome. */
+ * it. `dedupe`: sent once by this; empty: by the operation's own id. `extra`: attributes of the
+ * event as an outcome has them, a JSON object, or empty; see docs/sdk-authors.md. */
 PAWL_API pawl_status pawl_context_send(pawl_context context, pawl_future operation,
                                        pawl_bytes run_id, pawl_bytes signal, pawl_bytes payload,
                                        pawl_bytes extra, pawl_bytes dedupe);
@@ -563,7 +566,7 @@ PAWL_API pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, u
 PAWL_API pawl_status pawl_client_describe(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                           pawl_reply* reply);
 /* `query`: JSON, {"kinds": [], "statuses": [], "tags": {}, "limit": 100, "cursor": ""}, all
- * optional. payload: {"runs": [as describe], "next": "cursor"}. */
+ * optional; statuses are words as in pawl_client_describe(): "running", "waiting" … payload: {"runs": [as describe], "next": "cursor"}. */
 PAWL_API pawl_status pawl_client_list(pawl_engine engine, pawl_bytes query, uint64_t tag,
                                       pawl_reply* reply);
 /* payload: the run's log, a JSON array; what pawl_context_create() takes. */

@@ -22,6 +22,13 @@ static pawl_bytes text(const char* from) {
   return bytes;
 }
 
+/* Payloads do not end with a zero. */
+static int number_of(pawl_bytes payload) {
+  char digits[16];
+  snprintf(digits, sizeof(digits), "%.*s", (int)payload.size, payload.data);
+  return atoi(digits);
+}
+
 /* The code of the one run that there is: where it stands. An SDK has a coroutine here. */
 static struct {
   int number;
@@ -52,7 +59,7 @@ static int next_step(pawl_context context) {
 static void go_on(const pawl_event* event) {
   int is_open = 1;
   if (event->is_new) {
-    code.number = atoi(event->payload.data);
+    code.number = number_of(event->payload);
     code.sleeps = 0;
     is_open = next_step(event->context);
   }

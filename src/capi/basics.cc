@@ -25,14 +25,17 @@ Result<engine::RetryPolicy> read_retry(const pawl_retry* given) {
   if (given == nullptr) {
     return policy;
   }
-  PAWL_TRY_ASSIGN(const pawl_retry retry, read_struct(given, "retry"));
+  PAWL_TRY_ASSIGN(pawl_retry retry, read_struct(given, "retry"));
+  retry.factor = retry.factor == 0 ? policy.factor : retry.factor;
+  retry.maximum_ms =
+      retry.maximum_ms == 0 ? std::max(policy.maximum_ms, retry.initial_ms) : retry.maximum_ms;
   PAWL_TRY_ASSIGN(std::string_view types, read_text(retry.final_types, "retry.final_types"));
   const auto is_part = [](double value, double most) { return value >= 0 && value <= most; };
   if (retry.initial_ms < 0 || retry.maximum_ms < retry.initial_ms || !(retry.factor >= 1) ||
       !is_part(retry.factor, 1e6) || !is_part(retry.jitter, 1)) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "retry: initial_ms is at least 0, maximum_ms at least that, factor at least "
-                      "1, and jitter from 0 to 1; begin with pawl_retry_default()");
+                      "retry: the initial interval is at least 0, the maximum at least that, the "
+                      "factor at least 1, and the jitter from 0 to 1");
   }
   policy.attempts = retry.attempts;
   policy.initial_ms = retry.initial_ms;

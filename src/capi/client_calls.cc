@@ -199,8 +199,10 @@ Result<ListQuery> read_query(pawl_bytes given) {
         query.filter.statuses.push_back(*status);
       }
     } else if (name == "tags") {
-      const json::object* const tags = field.if_object();
-      for (const auto& tag : tags != nullptr ? *tags : json::object()) {
+      if (!field.is_object()) {
+        return bad_query("'tags' is an object of strings");
+      }
+      for (const auto& tag : field.get_object()) {
         if (!tag.value().is_string()) {
           return bad_query("'tags' is an object of strings");
         }

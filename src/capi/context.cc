@@ -567,6 +567,9 @@ pawl_status pawl_context_finish(pawl_context context, int32_t end, pawl_bytes pa
     }
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
     PAWL_TRY(check_size(bytes, it.payload_bytes_max, "payload"));
+    if (!it.is_own()) {
+      it.host().record_sends();
+    }
     return it.machine().finish(static_cast<replay::EntryKind>(end), bytes);
   });
 }
@@ -641,6 +644,12 @@ pawl_status pawl_context_send(pawl_context context, pawl_future operation, pawl_
     PAWL_TRY_ASSIGN(const std::string_view bytes, read_bytes(payload, "payload"));
     PAWL_TRY(check_size(bytes, it.payload_bytes_max, "payload"));
     PAWL_TRY_ASSIGN(const std::string_view attributes, read_text(extra, "extra"));
+    if (!attributes.empty()) {
+      const Result<json::value> read = format::parse_json(attributes);
+      if (!read || !read->is_object()) {
+        return make_error(ErrorCode::kMalformedInput, "extra: a JSON object is expected");
+      }
+    }
     PAWL_TRY_ASSIGN(const std::string_view once, read_text(dedupe, "dedupe"));
     PAWL_TRY_ASSIGN(const replay::Outcome outcome, it.machine().outcome(operation));
     if (it.machine().kind_of(operation) != replay::CommandKind::kOperation || outcome.is_complete) {

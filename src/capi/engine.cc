@@ -392,21 +392,39 @@ Result<bool> ApiEngine::should_stop(std::uint64_t attempt) {
 
 // --- Answers -------------------------------------------------------------------------------------
 
+namespace {
+
+// Somebody who waits, for the clock of tests.
+class Counted {
+ public:
+  explicit Counted(std::shared_ptr<TestClock> clock) : clock_(std::move(clock)) {
+    if (clock_ != nullptr) {
+      clock_->add_waiter(1);
+    }
+  }
+  void end() {
+    if (clock_ != nullptr && !has_ended_.exchange(true)) {
+      clock_->add_waiter(-1);
+    }
+  }
+
+ private:
+  const std::shared_ptr<TestClock> clock_;
+  std::atomic<bool> has_ended_ = false;
+};
+
+}  // namespace
+
 Result<void> ApiEngine::answer(const std::function<void(Done)>& ask, std::uint64_t tag,
                                pawl_reply* reply, std::int64_t timeout_ms, bool waits) {
-  const bool counts = waits && clock_ != nullptr;
-  if (counts) {
-    clock_->add_waiter(1);
+  // Ends with the answer, or when nobody waits for that any more.
+  const auto counted = std::make_shared<Counted>(waits ? clock_ : nullptr);
+  if (waits && clock_ != nullptr) {
     queue_.wake();
   }
-  const auto no_longer = [clock = counts ? clock_ : nullptr] {
-    if (clock != nullptr) {
-      clock->add_waiter(-1);
-    }
-  };
   if (reply == nullptr) {
-    ask([this, tag, no_longer](Answer told) {
-      no_longer();
+    ask([this, tag, counted](Answer told) {
+      counted->end();
       Event event;
       event.event.kind = PAWL_EVENT_REPLY;
       event.event.attempt = tag;
@@ -423,8 +441,8 @@ Result<void> ApiEngine::answer(const std::function<void(Done)>& ask, std::uint64
     Answer answer;
   };
   const auto waiting = std::make_shared<Waiting>();
-  ask([waiting, no_longer](Answer told) {
-    no_longer();
+  ask([waiting, counted](Answer told) {
+    counted->end();
     waiting->answer = std::move(told);
     waiting->latch.set();
   });
@@ -433,6 +451,7 @@ Result<void> ApiEngine::answer(const std::function<void(Done)>& ask, std::uint64
   while (!environment_->wait(waiting->latch, timeout_ms)) {
     const auto waited = std::chrono::steady_clock::now() - since;
     if (clock_ == nullptr || (timeout_ms >= 0 && waited >= std::chrono::milliseconds(timeout_ms))) {
+      counted->end();
       return make_error(ErrorCode::kTimedOut, "no answer in time");
     }
     if (has_nothing_out() && clock_->skip()) {

@@ -121,8 +121,10 @@ pawl_status pawl_engine_stop(pawl_engine engine) {
 
 pawl_status pawl_engine_free(pawl_engine engine) {
   return call([&]() -> CallEnd {
-    PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> freed, engines().remove(engine, "engine"));
-    freed->stop();
+    // Stopped first: whoever polls is told that it is closed.
+    PAWL_TRY_ASSIGN(const std::shared_ptr<ApiEngine> found, engines().find(engine, "engine"));
+    found->stop();
+    PAWL_TRY(engines().remove(engine, "engine"));
     return {};
   });
 }

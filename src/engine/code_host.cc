@@ -31,6 +31,7 @@ void CodeHost::finish(const ProgramEnd& end) {
   if (machine_->is_finished() || machine_->violation()) {
     return;
   }
+  record_sends();
   const Result<void> finished = machine_->finish(end.kind, end.payload);
   if (!finished && !machine_->violation()) {
     Failure failure;

@@ -36,6 +36,8 @@ class CodeHost final : public RunHost {
   // --- For whoever executes the code ---
   // Delivers the next arrival. None: nothing is left, all that is not blocked has ended.
   Result<std::optional<replay::Delivery>> next_delivery();
+  // Before the code is said to have ended: signals that nobody waits for are sent, too.
+  void record_sends();
   // Lets `program` go on until all of its code is blocked or has ended; if `is_new`, from its
   // start.
   void run(Program& program, bool is_new);
@@ -57,7 +59,6 @@ class CodeHost final : public RunHost {
  private:
   Asked& ask(replay::FutureId operation, RetryPolicy retry, std::int64_t timeout_ms);
   void finish(const ProgramEnd& end);
-  void record_sends();
 
   struct SendCall {
     replay::FutureId future = 0;

@@ -1,8 +1,10 @@
 #include "format/json_reader.h"
 
+#include <charconv>
 #include <cmath>
 
 #include <boost/json.hpp>
+#include <boost/json/basic_parser_impl.hpp>
 
 namespace pawl::format {
 
@@ -19,6 +21,76 @@ bool is_whole_number(double number, const json::value& whole) {
   return number >= 0 && number < 0x1p64 && number == std::trunc(number) &&
          static_cast<std::uint64_t>(number) == whole.get_uint64();
 }
+
+// Builds the value. Boost's own parser is as good, but for the last digits of numbers.
+struct Builder {
+  using error_code = boost::system::error_code;
+  static constexpr std::size_t max_object_size = json::object::max_size();
+  static constexpr std::size_t max_array_size = json::array::max_size();
+  static constexpr std::size_t max_key_size = json::string::max_size();
+  static constexpr std::size_t max_string_size = json::string::max_size();
+
+  bool on_document_begin(error_code& /*error*/) {
+    stack.reset();
+    return true;
+  }
+  bool on_document_end(error_code& /*error*/) { return true; }
+  bool on_object_begin(error_code& /*error*/) { return true; }
+  bool on_object_end(std::size_t size, error_code& /*error*/) {
+    stack.push_object(size);
+    return true;
+  }
+  bool on_array_begin(error_code& /*error*/) { return true; }
+  bool on_array_end(std::size_t size, error_code& /*error*/) {
+    stack.push_array(size);
+    return true;
+  }
+  bool on_key_part(json::string_view text, std::size_t /*size*/, error_code& /*error*/) {
+    stack.push_chars(text);
+    return true;
+  }
+  bool on_key(json::string_view text, std::size_t /*size*/, error_code& /*error*/) {
+    stack.push_key(text);
+    return true;
+  }
+  bool on_string_part(json::string_view text, std::size_t /*size*/, error_code& /*error*/) {
+    stack.push_chars(text);
+    return true;
+  }
+  bool on_string(json::string_view text, std::size_t /*size*/, error_code& /*error*/) {
+    stack.push_string(text);
+    return true;
+  }
+  // All of a number is given at its end, since all of the text is there at once.
+  bool on_number_part(json::string_view /*text*/, error_code& /*error*/) { return true; }
+  bool on_int64(std::int64_t number, json::string_view /*text*/, error_code& /*error*/) {
+    stack.push_int64(number);
+    return true;
+  }
+  bool on_uint64(std::uint64_t number, json::string_view /*text*/, error_code& /*error*/) {
+    stack.push_uint64(number);
+    return true;
+  }
+  bool on_double(double about, json::string_view text, error_code& /*error*/) {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const std::from_chars_result read = std::from_chars(text.data(), end, number);
+    stack.push_double(read.ec == std::errc() && read.ptr == end ? number : about);
+    return true;
+  }
+  bool on_bool(bool truth, error_code& /*error*/) {
+    stack.push_bool(truth);
+    return true;
+  }
+  bool on_null(error_code& /*error*/) {
+    stack.push_null();
+    return true;
+  }
+  bool on_comment_part(json::string_view /*text*/, error_code& /*error*/) { return true; }
+  bool on_comment(json::string_view /*text*/, error_code& /*error*/) { return true; }
+
+  json::value_stack stack;
+};
 
 // What stands there: the character, or the end.
 std::string found_at(std::string_view text, std::size_t place) {
@@ -38,12 +110,9 @@ std::string found_at(std::string_view text, std::size_t place) {
 Result<json::value> parse_json(std::string_view text, std::size_t depth_max) {
   json::parse_options options;
   options.max_depth = depth_max;
-  json::stream_parser parser(json::storage_ptr(), options);
+  json::basic_parser<Builder> parser(options);
   boost::system::error_code error;
-  std::size_t consumed = 0;
-  if (!text.empty()) {
-    consumed = parser.write_some(text.data(), text.size(), error);
-  }
+  std::size_t consumed = parser.write_some(false, text.data(), text.size(), error);
   if (!error && consumed < text.size()) {
     // write_some stops after a complete value; only blanks may follow.
     const std::size_t rest = text.find_first_not_of(" \t\r\n", consumed);
@@ -51,9 +120,6 @@ Result<json::value> parse_json(std::string_view text, std::size_t depth_max) {
       consumed = rest;
       error = json::error::extra_data;
     }
-  }
-  if (!error) {
-    parser.finish(error);
   }
   if (error) {
     std::size_t line = 1;
@@ -67,7 +133,7 @@ Result<json::value> parse_json(std::string_view text, std::size_t depth_max) {
                                                       error.message() + ", found " +
                                                       found_at(text, consumed));
   }
-  return parser.release();
+  return parser.handler().stack.release();
 }
 
 std::string describe_json(const json::value& value) {

@@ -155,6 +155,16 @@ Result<Machine::Scope*> Machine::open_scope(BranchId branch) {
   return scopes_[branch].get();
 }
 
+Result<Machine::Scope*> Machine::usable_scope(BranchId branch) {
+  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  if (scope->iterations > 0) {
+    return misuse("branch " + log_.location(branch).to_string() +
+                  " is in an iteration of a loop: use the context that the loop's body was given; "
+                  "what is to happen beside a loop belongs into an arm of a join");
+  }
+  return scope;
+}
+
 void Machine::open_scope_at(BranchId branch, std::uint32_t version) {
   if (branch >= scopes_.size()) {
     scopes_.resize(std::max<std::size_t>(branch + 1, log_.branch_count()));
@@ -191,7 +201,7 @@ Result<void> Machine::check_leftovers(BranchId branch) {
 // --- Commands ----------------------------------------------------------------------------------
 
 Result<Opened> Machine::open(const CommandRequest& original) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(original.branch));
+  PAWL_TRY_ASSIGN(Scope * scope, usable_scope(original.branch));
   CommandRequest request = original;
   std::string target_id;
   if (request.kind == CommandKind::kCancelTask || request.kind == CommandKind::kCancelTimer) {
@@ -524,7 +534,7 @@ Result<void> Machine::complete_operation(FutureId operation, OutcomeKind outcome
 // --- Versions ----------------------------------------------------------------------------------
 
 Result<void> Machine::removed(const CommandRequest& step) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(step.branch));
+  PAWL_TRY_ASSIGN(Scope * scope, usable_scope(step.branch));
   PAWL_TRY(check_strict("removed"));
   if (step.kind == CommandKind::kNone || static_cast<std::size_t>(step.kind) >= kCommandKinds) {
     return misuse("removed: no such kind of step");
@@ -566,7 +576,7 @@ Result<void> Machine::removed(const CommandRequest& step) {
 
 Result<std::uint32_t> Machine::check_version(BranchId branch, std::uint32_t latest,
                                              std::string_view source) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  PAWL_TRY_ASSIGN(Scope * scope, usable_scope(branch));
   PAWL_TRY(check_strict("check_version"));
   if (latest == 0) {
     return misuse("check_version: versions start at 1");
@@ -785,13 +795,13 @@ Result<void> Machine::give_up_await(AwaitId await) {
 // --- Reads -------------------------------------------------------------------------------------
 
 Result<Uuid> Machine::uuid(BranchId branch) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  PAWL_TRY_ASSIGN(Scope * scope, usable_scope(branch));
   return uuid5(info_.run_id,
                log_.location(branch).to_string() + ":" + std::to_string(scope->uuids++));
 }
 
 Result<std::uint64_t> Machine::random(BranchId branch) {
-  PAWL_TRY_ASSIGN(Scope * scope, open_scope(branch));
+  PAWL_TRY_ASSIGN(Scope * scope, usable_scope(branch));
   if (!scope->random) {
     scope->random.emplace(uuid5(info_.run_id, log_.location(branch).to_string() + ":random"));
   }
@@ -803,7 +813,7 @@ std::size_t Machine::signal_count(std::string_view name) {
 }
 
 Result<std::optional<RecordId>> Machine::take_signal(BranchId branch, std::string_view name) {
-  PAWL_TRY(open_scope(branch));
+  PAWL_TRY(usable_scope(branch));
   const RecordId signal = mailboxes_.take(log_.intern(name));
   if (signal == kNoRecord) {
     return std::optional<RecordId>();

@@ -233,6 +233,7 @@ class Machine {
     std::optional<Random> random;
     std::vector<FutureId> waits;      // Signal waits opened in it; for an iteration also below it.
     std::uint32_t open_children = 0;  // Branches and loops in it that have not ended.
+    std::uint32_t iterations = 0;     // Loops in it that are in an iteration.
   };
 
   struct Future {
@@ -289,6 +290,9 @@ class Machine {
 
   Result<void> check_usable() const;
   Result<Scope*> open_scope(BranchId branch);
+  // The same for what leaves a trace there. While a loop of it is in an iteration, that would be
+  // left over when the loop has forgotten the iteration.
+  Result<Scope*> usable_scope(BranchId branch);
   Result<Loop*> open_loop(BranchId loop);
   Error violate(Violation violation);
   Error violate(const Mismatch& mismatch, const Asked& asked);

@@ -98,6 +98,7 @@ Result<BranchId> Machine::enter_iteration(BranchId node) {
   }
   loop->iteration = log_.enter_iteration(node, loop->finished + 1);
   open_scope_at(loop->iteration, log_[loop->record].version);
+  ++scopes_[log_.branch(node).parent]->iterations;
   return loop->iteration;
 }
 
@@ -106,6 +107,7 @@ Result<void> Machine::close_iteration(Loop& loop) {
     return {};
   }
   PAWL_TRY(end_scope(loop.iteration));
+  --scopes_[log_[loop.record].branch]->iterations;
   loop.iteration = kNoBranch;
   return {};
 }

@@ -331,10 +331,9 @@ TEST(MachineInbox, AnArrivalWaitsUntilItsCommandIsIssued) {
 TEST(MachineInbox, TokensSayWhatBecameOfAnArrival) {
   Host run;
   const Opened loop = run.loop(1);
-  const BranchId iteration = *run->enter_iteration(loop.branch);
-  const FutureId gone = run.task("a", iteration);
   const FutureId kept = run.task("b");
   const FutureId wait = run.signal("go");
+  const FutureId gone = run.task("a", *run->enter_iteration(loop.branch));
   const auto arrive = [&](EntryKind kind, FutureId future, std::uint64_t token) {
     const Record& command = run->log()[run->record_of(future)];
     const std::string id = run->log().id_text(command);
@@ -356,11 +355,11 @@ TEST(MachineInbox, TokensSayWhatBecameOfAnArrival) {
   EXPECT_TRUE(run->take_new().consumed.empty());
   ASSERT_TRUE(run->continue_loop(loop.branch, "1"));
   run.deliver();
-  EXPECT_EQ(run.deliver(), "6 SignalReceived to 4");
+  EXPECT_EQ(run.deliver(), "6 SignalReceived to 3");
   Batch batch = run->take_new();
   EXPECT_EQ(batch.consumed, (std::vector<std::uint64_t>{11}));
   EXPECT_TRUE(batch.dropped.empty());
-  EXPECT_EQ(run.deliver(), "7 TaskCompleted to 3");
+  EXPECT_EQ(run.deliver(), "7 TaskCompleted to 2");
   batch = run->take_new();
   EXPECT_EQ(batch.consumed, (std::vector<std::uint64_t>{14}));
   EXPECT_EQ(batch.dropped, (std::vector<std::uint64_t>{12, 13}));
@@ -1105,6 +1104,36 @@ TEST(MachineLoop, ARunningOperationOfAForgottenIterationIsDropped) {
   EXPECT_EQ(run.commit(), "");
 }
 
+TEST(MachineLoop, ItsBranchIsOutOfReachDuringAnIteration) {
+  Host run;
+  const BranchId outer = run.branch();
+  const Opened loop = run.loop(20, outer);
+  run.task("before", outer);
+  const BranchId iteration = *run->enter_iteration(loop.branch);
+  CommandRequest request;
+  request.kind = CommandKind::kTask;
+  request.branch = outer;
+  request.name = "a";
+  const Result<Opened> refused = run->open(request);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("the context that the loop's body was given"),
+            std::string::npos);
+  EXPECT_FALSE(run->removed(request));
+  EXPECT_FALSE(run->check_version(outer, 1, ""));
+  EXPECT_FALSE(run->uuid(outer));
+  EXPECT_FALSE(run->random(outer));
+  EXPECT_FALSE(run->take_signal(outer, "s"));
+  // Other branches, and the iteration itself, are not concerned.
+  run.task("b", iteration);
+  run.task("c");
+  ASSERT_TRUE(run->continue_loop(loop.branch, "1"));
+  run.task("between", outer);
+  ASSERT_TRUE(run->enter_iteration(loop.branch));
+  ASSERT_TRUE(run->abandon_loop(loop.branch));
+  run.task("after", outer);
+}
+
 // Another branch may still wait for it.
 TEST(MachineLoop, ADroppedOperationThatIsStillAwaitedDoesNoHarm) {
   Host run;
@@ -1717,6 +1746,7 @@ TEST(MachineReads, UuidsCountPerBranch) {
   const Opened loop = run.loop(20);
   const BranchId iteration = *run->enter_iteration(loop.branch);
   EXPECT_EQ(*run->uuid(iteration), uuid5(id, "{2, 1}:0"));
+  ASSERT_TRUE(run->continue_loop(loop.branch, "1"));
   EXPECT_EQ(run->uuid(kRootBranch)->to_string(), uuid5(id, "{}:2").to_string());
 }
 

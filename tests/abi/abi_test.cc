@@ -182,8 +182,54 @@ TEST(Abi, PollsAndWaitsEndWhenTheEngineIsFreed) {
   ASSERT_EQ(pawl_engine_free(engine), PAWL_OK);
   threads[0].join();
   threads[1].join();
+  // Or they came when it was gone.
   for (const pawl_status end : {ends[0], ends[1]}) {
     EXPECT_TRUE(end == PAWL_CLOSED || end == PAWL_BAD_HANDLE) << pawl_status_name(end);
+  }
+}
+
+TEST(Abi, WhoPollsIsToldThatTheEngineIsClosedBeforeItsHandleIsVoid) {
+  const File file;
+  MiniSdk sdk(file.url(), operations(1), one);
+  sdk.start("r");
+  const pawl_event activation = sdk.take(PAWL_EVENT_ACTIVATION);
+  std::vector<pawl_status> ends;
+  std::thread poller([&] {
+    while (ends.empty() || ends.back() == PAWL_TIMED_OUT) {
+      pawl_events events = {};
+      ends.push_back(pawl_engine_poll(sdk.engine(), PAWL_EVENT_TROUBLE, 1, 1, &events));
+    }
+  });
+  ASSERT_EQ(pawl_engine_stop(sdk.engine()), PAWL_OK);
+  poller.join();
+  EXPECT_EQ(ends.back(), PAWL_CLOSED);
+  EXPECT_EQ(pawl_context_yield(activation.context), PAWL_BAD_HANDLE);
+}
+
+TEST(Abi, WhatIsNotGivenInARetryPolicyHasItsDefault) {
+  pawl_retry retry = {};
+  retry.size = sizeof(retry);
+  retry.attempts = 3;
+  pawl_task_options options = {};
+  options.size = sizeof(options);
+  options.retry = &retry;
+  pawl_buffer extra = nullptr;
+  EXPECT_EQ(pawl_task_extra(&options, &extra), PAWL_OK) << last_error();
+  EXPECT_EQ(pawl_buffer_free(extra), PAWL_OK);
+  retry.initial_ms = 120'000;
+  EXPECT_EQ(pawl_task_extra(&options, &extra), PAWL_OK) << last_error();
+  EXPECT_EQ(pawl_buffer_free(extra), PAWL_OK);
+  retry.factor = 0.5;
+  EXPECT_EQ(pawl_task_extra(&options, &extra), PAWL_INVALID_ARGUMENT);
+}
+
+TEST(Abi, QueriesThatMeanNothingAreRefused) {
+  const File file;
+  MiniSdk sdk(file.url(), operations(1), one);
+  for (const std::string_view query :
+       {R"({"tags":5})", R"({"kinds":"steps"})", R"({"statuses":["asleep"]})", R"({"what":1})"}) {
+    pawl_reply reply = {};
+    EXPECT_NE(pawl_client_list(sdk.engine(), bytes(query), 0, &reply), PAWL_OK) << query;
   }
 }
 
@@ -364,6 +410,24 @@ TEST(Abi, TimeOfATestGoesWhereItIsSent) {
   ASSERT_EQ(sdk.work(10'000), PAWL_OK);
   ASSERT_EQ(pawl_test_now(sdk.engine(), &now), PAWL_OK);
   EXPECT_EQ(now, began + 3'600'000);
+}
+
+TEST(Abi, TimeOfATestStandsStillAgainWhenSomebodyHasGivenUpWaiting) {
+  MiniSdk sdk("", {{PAWL_SIGNAL, "never", 0, 1}, {PAWL_TIMER, "", 1000, 1}}, one,
+              [](pawl_engine_options& options) { options.is_test = 1; });
+  sdk.start("waits");
+  EXPECT_EQ(sdk.work(0), PAWL_TIMED_OUT);
+  pawl_reply reply = {};
+  EXPECT_EQ(pawl_client_result(sdk.engine(), bytes("waits"), 1, 0, &reply), PAWL_TIMED_OUT);
+  ASSERT_EQ(pawl_client_signal(sdk.engine(), bytes("waits"), bytes("never"), bytes("1"), bytes(""),
+                               2, nullptr),
+            PAWL_OK);
+  std::int64_t began = 0;
+  ASSERT_EQ(pawl_test_now(sdk.engine(), &began), PAWL_OK);
+  EXPECT_EQ(sdk.work(0), PAWL_TIMED_OUT);
+  std::int64_t now = 0;
+  ASSERT_EQ(pawl_test_now(sdk.engine(), &now), PAWL_OK);
+  EXPECT_EQ(now, began) << "nobody waits";
 }
 
 }  // namespace

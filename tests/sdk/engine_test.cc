@@ -322,6 +322,18 @@ Workflow<std::string> parent(Context ctx) {
   co_return seen;
 }
 
+Workflow<int> sends_and_leaves(Context ctx) {
+  (void)ctx.send("waiting", "go", "on the way out");
+  co_return 5;
+}
+
+TEST(Engine, ASignalThatNobodyWaitsForIsSentWhenTheCodeEnds) {
+  Environment env(everything().workflow("sends", sends_and_leaves));
+  auto waiting = env.start(waits, "waiting");
+  EXPECT_EQ(env.start(sends_and_leaves, "s").result(), 5);
+  EXPECT_EQ(waiting.result(), "on the way out");
+}
+
 TEST(Engine, ChildrenAndSignalsBetweenRuns) {
   Environment env(everything().workflow("parent", parent));
   EXPECT_EQ(env.start(parent, "p").result(), "42pawl::PayloadErrorfrom the parent");
