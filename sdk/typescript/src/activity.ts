@@ -1,6 +1,7 @@
 // Activities: ordinary functions with side effects, sync or async, on the main event loop. They run
 // at least once; what they return or throw is recorded. What keeps the processor busy for long
 // belongs into a worker of node:worker_threads, which the activity awaits.
+import { checkOptions } from "./checks";
 import { decode, encode } from "./payload";
 import { native, type Handle } from "./native";
 import type { Retry } from "./options";
@@ -24,6 +25,7 @@ const optionsOf = new WeakMap<object, ActivityOptions>();
 
 /** Gives options to an activity; the function itself comes back. */
 export function activity<F extends ActivityFunction>(body: F, options: ActivityOptions): F {
+  checkOptions(options, ["compensationRetry"], "activity");
   optionsOf.set(body, options);
   return body;
 }

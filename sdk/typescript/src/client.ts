@@ -1,10 +1,11 @@
 // Client: runs of a store, seen from outside of them.
+import { checkOptions, checkText, encodeTags } from "./checks";
 import { Closed, NotFound, TimedOut, UsageError, WorkflowCancelled, WorkflowFailed } from "./errors";
 import { C, makeError, native, type Handle } from "./native";
 import { milliseconds, ON_EXISTING, pick, type Duration, type Event, type Tags } from "./options";
 import { decode, decodeFailure, encode, failureOf } from "./payload";
 import type { Entry } from "./replay";
-import { nameOf, type WorkflowFunction } from "./workflow";
+import { nameOf, type Names, type WorkflowFunction } from "./workflow";
 
 export interface StartOptions<I> {
   /** The user's; without it a new one is made. */
@@ -60,11 +61,30 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+const START = ["id", "input", "onExisting", "tags"];
+const SIGNAL_WITH_START = [...START, "signal", "value", "event"];
+const LIST = ["kinds", "statuses", "tags", "limit", "cursor"];
+
+// Longer ones setTimeout() takes for 1 ms.
+const TIMER_MAX = 0x7fffffff;
+
+/** Calls it once, later; what is returned stops that. */
+function after(delay: number, call: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (left: number): void => {
+    timer = setTimeout(() => (left > TIMER_MAX ? wait(left - TIMER_MAX) : call()), Math.min(left, TIMER_MAX));
+  };
+  wait(delay);
+  return () => clearTimeout(timer);
+}
+
 /** Calls that were given a tag, and are answered by an event. */
 export abstract class Client {
   private readonly pending = new Map<number, Pending>();
   private lastTag = 0;
   protected isClosed = false;
+  /** Of the functions that this engine has. */
+  abstract readonly names: Names;
 
   /** For the library. */
   protected constructor(protected readonly handle: Handle) {}
@@ -109,11 +129,10 @@ export abstract class Client {
       this.waits(true);
       if (timeout !== undefined) {
         const limit = milliseconds(timeout, "timeout");
-        const timer = setTimeout(() => {
+        const stop = after(limit, () => {
           this.forget(tag);
           reject(new TimedOut(`no answer in ${limit} ms`));
-        }, limit);
-        const stop = (): void => clearTimeout(timer);
+        });
         this.pending.set(tag, {
           resolve: (reply) => (stop(), resolve(reply)),
           reject: (error) => (stop(), reject(error)),
@@ -140,13 +159,18 @@ export abstract class Client {
     options: StartOptions<unknown> & Partial<SignalWithStartOptions<unknown>>,
     call: string,
   ): Promise<RunHandle<unknown>> {
-    const kind = nameOf(workflow, call);
+    const kind = nameOf(workflow, call, this.names);
+    const where = `${call} '${kind}'`;
+    checkOptions(options, call === "start" ? START : SIGNAL_WITH_START, where);
+    if (call === "signalWithStart" || options.id !== undefined) {
+      checkText(options.id, where, "id");
+    }
     if (call === "signalWithStart" && !options.signal) {
-      throw new UsageError("signalWithStart: the signal's name must not be empty");
+      throw new UsageError(`${where}: the signal's name must not be empty`);
     }
     const input = encode(options.input, `input of workflow '${kind}'`);
-    const existing = pick(ON_EXISTING, options.onExisting ?? "return", call);
-    const tags = options.tags && JSON.stringify(options.tags);
+    const existing = pick(ON_EXISTING, options.onExisting ?? "return", where);
+    const tags = encodeTags(options.tags, where);
     const value = options.signal && encode(options.value, `signal '${options.signal}'`);
     const event = options.event && JSON.stringify(options.event);
     const { payload, flag } = await this.ask((engine, tag) =>
@@ -157,18 +181,22 @@ export abstract class Client {
 
   /** The newest run with this id, whether there is one or not. */
   get<O = unknown>(id: string): RunHandle<O> {
+    checkText(id, "get", "the id");
     return new RunHandle<O>(this, id, false);
   }
   async list(query: ListQuery = {}): Promise<Page> {
+    checkOptions(query, LIST, "list");
     const { payload } = await this.ask((engine, tag) => native.clientList(engine, tag, JSON.stringify(query)));
     return JSON.parse(payload) as Page;
   }
   /** The same for a promise that is known by its token. */
   async resolve(token: string, value?: unknown): Promise<void> {
+    checkText(token, "resolve", "the token");
     const [run, promise] = native.tokenParts(token);
     await this.get(run).resolve(promise, value);
   }
   async reject(token: string, error: unknown): Promise<void> {
+    checkText(token, "reject", "the token");
     const [run, promise] = native.tokenParts(token);
     await this.get(run).reject(promise, error);
   }
@@ -189,6 +217,7 @@ export class RunHandle<O> {
    * it ended so.
    */
   async result(options: { timeout?: Duration } = {}): Promise<O> {
+    checkOptions(options, ["timeout"], "result");
     const { payload, runStatus } = await this.client.ask(
       (engine, tag) => native.clientResult(engine, tag, this.id),
       options.timeout,
@@ -204,25 +233,31 @@ export class RunHandle<O> {
   }
   /** False: an event with this id and source has been sent before. */
   async signal(name: string, value?: unknown, options: { event?: Event } = {}): Promise<boolean> {
+    checkText(name, "signal", "the name");
+    checkOptions(options, ["event"], `signal '${name}'`);
     const payload = encode(value, `signal '${name}'`);
     const event = options.event && JSON.stringify(options.event);
     return (await this.client.ask((engine, tag) => native.clientSignal(engine, tag, this.id, name, payload, event))).flag;
   }
   async resolve(promise: string, value?: unknown): Promise<void> {
+    checkText(promise, "resolve", "the promise's name");
     const payload = encode(value, `value of promise '${promise}'`);
     await this.client.ask((engine, tag) => native.clientResolve(engine, tag, this.id, promise, payload));
   }
   async reject(promise: string, error: unknown): Promise<void> {
+    checkText(promise, "reject", "the promise's name");
     const { type, message, details } = failureOf(error);
-    const text = details === undefined ? undefined : encode(details, "details");
+    const text = details === undefined ? undefined : encode(details, "details of the failure");
     await this.client.ask((engine, tag) => native.clientReject(engine, tag, this.id, promise, type, message, text));
   }
   /** Asks it to end; its code may clean up. */
   async cancel(reason = ""): Promise<void> {
+    checkText(reason, "cancel", "the reason");
     await this.client.ask((engine, tag) => native.clientCancel(engine, tag, this.id, reason));
   }
   /** At once: no code of it runs any more. */
   async terminate(reason = ""): Promise<void> {
+    checkText(reason, "terminate", "the reason");
     await this.client.ask((engine, tag) => native.clientTerminate(engine, tag, this.id, reason));
   }
   /** False: it was paused before. */

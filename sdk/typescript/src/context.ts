@@ -1,6 +1,7 @@
 // Context: what workflow code asks the world through. Every call that makes a command records it; on
 // replay the recorded outcome is given back, in the order in which it was seen the first time.
 import type { Activity, ActivityFunction } from "./activity";
+import { checkFunction, checkList, checkOptions, checkText, checkWhole, encodeTags, shown } from "./checks";
 import { TimedOut, UsageError } from "./errors";
 import { decodeEvent, dedupeText, encodeEvent } from "./event";
 import { Future, PromiseFuture, SignalFuture, type WithEvent } from "./future";
@@ -10,6 +11,7 @@ import {
   nativeRetry,
   PARENT_CLOSE,
   pick,
+  timeLimit,
   type ChildOptions,
   type Duration,
   type LoopOptions,
@@ -80,6 +82,14 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 }
 
 const NO_OPTIONS = {};
+const STEP = ["stepKey"];
+const RUN = ["retry", "timeout", ...STEP, "args"];
+const TASK = ["queue", "priority", "timeout", "totalTimeout", "waitTimeout", "heartbeatTimeout", "retry", ...STEP];
+const TIMER = ["id", ...STEP];
+const WAIT = ["timeout", ...STEP];
+const SEND = ["event", ...STEP];
+const CHILD = ["parentClose", "tags", ...STEP];
+const LOOP = ["checkpointEvery", "while", ...STEP];
 let plainTask: string | undefined;
 
 export class Context {
@@ -115,13 +125,20 @@ export class Context {
   ): Future<R> {
     const run = this.owner;
     run.check("run");
+    checkText(name, "run", "the name");
+    const where = `run '${name}'`;
+    checkFunction(body, where);
+    checkOptions(options, RUN, where);
     const args = options.args;
-    const timeout = milliseconds(options.timeout, `run '${name}'`);
-    const retry = nativeRetry(options.retry, `run '${name}'`);
+    if (args !== undefined && !Array.isArray(args)) {
+      throw new UsageError(`${where}: args is a list, not ${shown(args)}`);
+    }
+    const timeout = timeLimit(options.timeout, where);
+    const retry = nativeRetry(options.retry, where);
     const payload =
       args === undefined || args.length === 0
         ? undefined
-        : encode(args.length === 1 ? args[0] : args, `argument of run '${name}'`);
+        : encode(args.length === 1 ? args[0] : args, `argument of ${where}`);
     const future = this.open("run", C.OPERATION, name, payload, options.stepKey, sourceOf(this.run));
     if (registers[2] !== 0) {
       const operation = { name, args: args ?? [], body: body as unknown as (...given: unknown[]) => unknown };
@@ -134,20 +151,26 @@ export class Context {
   schedule<I, O>(activity: ActivityFunction<I, O>, input: I, options?: TaskOptions): Future<Awaited<O>>;
   schedule<O = unknown>(type: string, input?: unknown, options?: TaskOptions): Future<O>;
   schedule(activity: string | ActivityFunction, input?: unknown, options: TaskOptions = NO_OPTIONS): Future<unknown> {
-    const type = nameOf(activity, "schedule");
+    const type = nameOf(activity, "schedule", this.owner.host.names);
     const where = `schedule '${type}'`;
     const payload = input === undefined ? undefined : encode(input, `input of task '${type}'`);
     let extra: string;
     if (options === NO_OPTIONS) {
       extra = plainTask ??= native.taskExtra(undefined, 0, 0, 0, 0, 0, undefined);
     } else {
+      checkOptions(options, TASK, where);
+      const { queue, priority = 0 } = options;
+      if (queue !== undefined && (typeof queue !== "string" || queue === "")) {
+        throw new UsageError(`${where}: queue is a text that is not empty`);
+      }
+      checkWhole(priority, where, "priority", -Infinity);
       extra = native.taskExtra(
-        options.queue,
-        options.priority ?? 0,
-        milliseconds(options.waitTimeout, where),
-        milliseconds(options.timeout, where),
-        milliseconds(options.totalTimeout, where),
-        milliseconds(options.heartbeatTimeout, where),
+        queue,
+        priority,
+        timeLimit(options.waitTimeout, where),
+        timeLimit(options.timeout, where),
+        timeLimit(options.totalTimeout, where),
+        timeLimit(options.heartbeatTimeout, where),
         nativeRetry(options.retry, where),
       );
     }
@@ -163,9 +186,13 @@ export class Context {
   /** Until a moment, in milliseconds since 1970. */
   sleepUntil(time: number | Date, options: TimerOptions = NO_OPTIONS): Future<void> {
     const left = Number(time) - this.now();
+    if (!Number.isFinite(left)) {
+      throw new UsageError(`sleepUntil: '${String(time)}' is no time; it is a Date, or milliseconds since 1970`);
+    }
     return this.timer("sleepUntil", Math.max(0, Math.round(left)), options, sourceOf(this.sleepUntil));
   }
   private timer(call: string, duration: number, options: TimerOptions, source: string): Future<void> {
+    checkOptions(options, TIMER, call);
     const id = options.id ?? "";
     const future = this.open(call, C.TIMER, id, undefined, options.stepKey, source, duration);
     return new Future<void>(this.owner, future, C.TIMER, id, this.isShielded);
@@ -180,6 +207,7 @@ export class Context {
    * future itself is not cancelled.
    */
   withTimeout<T>(future: Future<T>, limit: Duration): Promise<T> {
+    this.checkOwn("withTimeout", future);
     const duration = milliseconds(limit, "withTimeout");
     const timer = this.timer("withTimeout", duration, NO_OPTIONS, sourceOf(this.withTimeout));
     return handled(this.waitWithTimeout(future, timer, duration));
@@ -197,25 +225,31 @@ export class Context {
 
   /** Waits for the next signal of this name. They queue up while nobody waits. */
   signal<T = unknown>(name: string, options: WaitOptions = NO_OPTIONS): SignalFuture<T> {
-    const timeout = milliseconds(options.timeout, `signal '${name}'`);
+    checkText(name, "signal", "the name");
+    checkOptions(options, WAIT, `signal '${name}'`);
+    const timeout = timeLimit(options.timeout, `signal '${name}'`);
     const future = this.open("signal", C.SIGNAL, name, undefined, options.stepKey, sourceOf(this.signal), timeout);
     return new SignalFuture<T>(this.owner, future, name, this.isShielded);
   }
   /** A signal that nobody has taken is there. */
   hasSignal(name: string): boolean {
     this.owner.check("hasSignal");
+    checkText(name, "hasSignal", "the name");
     return native.signalCount(this.owner.context, name) > 0;
   }
   /** Takes it, without waiting; undefined: there is none. */
   trySignal<T = unknown>(name: string): WithEvent<T> | undefined {
     const run = this.owner;
     run.check("trySignal");
+    checkText(name, "trySignal", "the name");
     const taken = run.call(() => native.takeSignal(run.context, this.branchId, name));
     return taken && { value: decode(taken[0]) as T, event: decodeEvent(taken[1]) };
   }
   /** Something that somebody outside will resolve or reject, once. */
   promise<T = unknown>(name: string, options: WaitOptions = NO_OPTIONS): PromiseFuture<T> {
-    const timeout = milliseconds(options.timeout, `promise '${name}'`);
+    checkText(name, "promise", "the name");
+    checkOptions(options, WAIT, `promise '${name}'`);
+    const timeout = timeLimit(options.timeout, `promise '${name}'`);
     const future = this.open("promise", C.PROMISE, name, undefined, options.stepKey, sourceOf(this.promise), timeout);
     return new PromiseFuture<T>(this.owner, future, name, this.isShielded);
   }
@@ -226,15 +260,16 @@ export class Context {
   child<I, O>(workflow: WorkflowFunction<I, O>, id: string, input?: I, options?: ChildOptions): Future<Awaited<O>>;
   child<O = unknown>(kind: string, id: string, input?: unknown, options?: ChildOptions): Future<O>;
   child(workflow: string | WorkflowFunction, id: string, input?: unknown, options: ChildOptions = NO_OPTIONS): Future<unknown> {
-    const kind = nameOf(workflow, "child");
+    const kind = nameOf(workflow, "child", this.owner.host.names);
     if (kind === "") {
       throw new UsageError("child: the kind must not be empty");
     }
-    const payload = input === undefined ? undefined : encode(input, `input of child '${id}'`);
-    const extra = native.childExtra(
-      pick(PARENT_CLOSE, options.parentClose ?? "cancel", `child '${id}'`),
-      options.tags && JSON.stringify(options.tags),
-    );
+    checkText(id, "child", "the id");
+    const where = `child '${id}'`;
+    checkOptions(options, CHILD, where);
+    const payload = input === undefined ? undefined : encode(input, `input of ${where}`);
+    const close = pick(PARENT_CLOSE, options.parentClose ?? "cancel", where);
+    const extra = native.childExtra(close, encodeTags(options.tags, where));
     const future = this.open("child", C.CHILD, id, payload, options.stepKey, sourceOf(this.child), 0, extra, kind);
     return new Future(this.owner, future, C.CHILD, id, this.isShielded);
   }
@@ -243,6 +278,9 @@ export class Context {
    * id, or if it has ended.
    */
   sendSignal(runId: string, signal: string, value?: unknown, options: SendOptions = NO_OPTIONS): Future<void> {
+    checkText(runId, "sendSignal", "the run's id");
+    checkText(signal, "sendSignal", "the name");
+    checkOptions(options, SEND, "sendSignal");
     if (runId === "" || signal === "") {
       throw new UsageError("sendSignal: the run's id and the name must not be empty");
     }
@@ -260,15 +298,18 @@ export class Context {
   // --- State: values that people can see from outside while the run goes on ---
 
   set(key: string, value: unknown, options: StepOptions = NO_OPTIONS): void {
+    checkOptions(options, STEP, "set");
     this.open("set", C.STATE, key, encode(value, `state '${key}'`), options.stepKey, sourceOf(this.set));
   }
   /** undefined: it is not set. */
   get<T = unknown>(key: string): T | undefined {
     this.owner.check("get");
+    checkText(key, "get", "the key");
     const payload = native.state(this.owner.context, key);
     return payload === undefined ? undefined : (decode(payload) as T);
   }
   clear(key: string, options: StepOptions = NO_OPTIONS): void {
+    checkOptions(options, STEP, "clear");
     const source = sourceOf(this.clear);
     this.open("clear", C.STATE, key, undefined, options.stepKey, source, 0, undefined, undefined, 0, true);
   }
@@ -307,6 +348,7 @@ export class Context {
 
   /** Waits for all, and gives their values; the first failure that is delivered is thrown at once. */
   all<const Futures extends readonly Future<unknown>[]>(futures: Futures): Promise<Values<Futures>> {
+    checkList(futures, "all", "futures");
     for (const future of futures) {
       this.checkOwn("all", future);
     }
@@ -318,27 +360,32 @@ export class Context {
     return handled(this.owner.wait("all", C.AWAIT_ALL, ids, this.shields(futures), read));
   }
   /** Waits for the first one to be delivered. If that failed, it is thrown. */
-  any<T>(futures: readonly Future<T>[]): Promise<Winner<T>> {
-    return handled(
-      this.first(futures).then((index) => ({ index, value: (futures[index] as Future<T>).value() })),
-    );
+  any<const Futures extends readonly Future<unknown>[]>(futures: Futures): Promise<Winner<Values<Futures>[number]>> {
+    const read = (index: number) => ({ index, value: (futures[index] as Future<unknown>).value() });
+    return handled(this.firstOf("any", futures).then(read)) as Promise<Winner<Values<Futures>[number]>>;
   }
   /** The same, but says only which one it is, whether it failed or not. */
   first(futures: readonly Future<unknown>[]): Promise<number> {
+    return this.firstOf("first", futures);
+  }
+  private firstOf(call: string, futures: readonly Future<unknown>[]): Promise<number> {
+    checkList(futures, call, "futures");
     if (futures.length === 0) {
-      throw new UsageError("any: there are no futures, it would wait for ever");
+      throw new UsageError(`${call}: there are no futures, it would wait for ever`);
     }
     for (const future of futures) {
-      this.checkOwn("any", future);
+      this.checkOwn(call, future);
     }
     const ids = futures.map((future) => future.id);
-    return handled(this.owner.wait("any", C.AWAIT_ANY, ids, this.shields(futures), (winner) => ids.indexOf(winner)));
+    return handled(this.owner.wait(call, C.AWAIT_ANY, ids, this.shields(futures), (winner) => ids.indexOf(winner)));
   }
 
   // --- Structure ---
 
   /** Runs `body(ctx)` with locations of its own. */
   branch<R>(body: Body<R>, options: StepOptions = NO_OPTIONS): Promise<R> {
+    checkFunction(body, "branch");
+    checkOptions(options, STEP, "branch");
     const inner = this.openBranch("branch", options.stepKey, sourceOf(this.branch));
     return handled(inner.runBody(body));
   }
@@ -347,6 +394,10 @@ export class Context {
    * in the order of the list, is thrown then.
    */
   join<const Bodies extends readonly Body<unknown>[]>(bodies: Bodies): Promise<Results<Bodies>> {
+    checkList(bodies, "join", "functions");
+    for (const body of bodies) {
+      checkFunction(body, "join");
+    }
     const source = sourceOf(this.join);
     return handled(this.runArms(bodies, source));
   }
@@ -379,6 +430,12 @@ export class Context {
     options?: LoopOptions<State>,
   ): Promise<Value>;
   loop<State, Value>(state: State, body: LoopBody<State, Value>, options: LoopOptions<State> = NO_OPTIONS): Promise<State | Value> {
+    checkFunction(body, "loop");
+    checkOptions(options, LOOP, "loop");
+    checkWhole(options.checkpointEvery, "loop", "checkpointEvery", 1);
+    if (options.while !== undefined) {
+      checkFunction(options.while, "loop, while");
+    }
     return handled(this.runLoop(state, body, options, sourceOf(this.loop)));
   }
   private async runLoop<State, Value>(
@@ -459,6 +516,8 @@ export class Context {
   removed(kind: StepKind, name = "", options: StepOptions = NO_OPTIONS): void {
     const run = this.owner;
     run.check("removed");
+    checkText(name, "removed", "the name");
+    checkOptions(options, STEP, "removed");
     const source = sourceOf(this.removed);
     run.host.tick?.(run);
     const number = pick(STEP_KINDS, kind, "removed");
@@ -482,7 +541,8 @@ export class Context {
   compensate<I>(activity: ActivityFunction<I>, input: I, options?: StepOptions): void;
   compensate(activity: string, input?: unknown, options?: StepOptions): void;
   compensate(activity: string | ActivityFunction, input?: unknown, options: StepOptions = NO_OPTIONS): void {
-    const name = nameOf(activity, "compensate");
+    const name = nameOf(activity, "compensate", this.owner.host.names);
+    checkOptions(options, STEP, "compensate");
     const payload = encode(input, `input of compensation '${name}'`);
     this.open("compensate", C.COMPENSATION, name, payload, options.stepKey, sourceOf(this.compensate));
   }
@@ -510,6 +570,12 @@ export class Context {
   ): number {
     const run = this.owner;
     run.check(call);
+    if (name !== undefined) {
+      checkText(name, call, "the name");
+    }
+    if (stepKey !== undefined) {
+      checkText(stepKey, call, "stepKey");
+    }
     if (name === "" && kind !== C.TIMER) {
       throw new UsageError(`${call}: the ${kind === C.CHILD ? "id" : "name"} must not be empty`);
     }
@@ -562,7 +628,7 @@ export class Context {
 
   private checkOwn(call: string, future: Future<unknown>): void {
     if (!(future instanceof Future)) {
-      throw new UsageError(`${call}: only futures of a ctx can be given to it`);
+      throw new UsageError(`${call}: only futures of a ctx can be given to it, not ${shown(future)}`);
     }
     if (future.run !== this.owner) {
       throw new UsageError(`${call}: the future belongs to another run`);

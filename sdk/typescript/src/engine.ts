@@ -1,15 +1,16 @@
 // Engine: opens a store. A client for runs there; and, given workflows or activities, it works on
 // them: events of the library come in batches, first the code of runs is driven, then all the rest.
 import { activityOptions, Attempt, Watch, type Activity, type ActivityFunction, type Operation } from "./activity";
+import { checkDefinition, checkOptions, checkText } from "./checks";
 import { Client } from "./client";
 import { Context } from "./context";
-import { ActivityError, Cancelled, PayloadError, UsageError } from "./errors";
+import { ActivityError, Cancelled, Closed, NotFound, PayloadError, UsageError } from "./errors";
 import { installGuards } from "./guards";
 import { C, native, type Handle, type NativeRetry } from "./native";
-import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, type Duration } from "./options";
-import { decode, encode, failureOf } from "./payload";
+import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, timeLimit, type Duration } from "./options";
+import { decode, encode, encodeDetails, failureOf, messageOf } from "./payload";
 import { Run, type Host } from "./run";
-import { setName, workflowOptions, type WorkflowFunction } from "./workflow";
+import { workflowOptions, type WorkflowFunction } from "./workflow";
 
 export interface EngineOptions {
   workflows?: Readonly<Record<string, WorkflowFunction>>;
@@ -32,6 +33,10 @@ export interface EngineOptions {
   onError?: (message: string) => void;
 }
 
+export const ENGINE = [
+  "workflows", "activities", "work", "queues", "workerName", "lease", "cacheBytes", "payloadBytesMax", "guards", "onError",
+];
+
 /** How many fields an event has, by kind: as the addon writes them. */
 const FIELDS: Readonly<Record<number, number>> = {
   [C.EVENT_ACTIVATION]: 7,
@@ -42,6 +47,9 @@ const FIELDS: Readonly<Record<number, number>> = {
   [C.EVENT_TROUBLE]: 1,
 };
 
+// Of what is recorded instead of a failure that cannot be.
+const MESSAGE_MAX = 1000;
+
 /** For the library: what only tests may ask for. */
 export interface TestOptions {
   isTest?: boolean;
@@ -50,6 +58,8 @@ export interface TestOptions {
 }
 
 export class Engine extends Client implements Host {
+  /** For the library. */
+  override readonly names = new Map<unknown, string>();
   private readonly runs = new Map<Handle, Run>();
   private readonly turns: Run[] = [];
   private readonly watch = new Watch();
@@ -65,6 +75,8 @@ export class Engine extends Client implements Host {
 
   /** Opens a store, "sqlite:app.db" or "postgres://…", and begins to work if there is anything to do. */
   static async open(url: string, options: EngineOptions = {}): Promise<Engine> {
+    checkText(url, "Engine.open", "the URL");
+    checkOptions(options, ENGINE, "Engine.open");
     const engine = new Engine(url, options, {});
     engine.begin(options);
     return engine;
@@ -79,7 +91,7 @@ export class Engine extends Client implements Host {
       native.engineOpen(
         url,
         options.workerName,
-        milliseconds(options.lease, "lease"),
+        timeLimit(options.lease, "lease"),
         options.cacheBytes ?? 0,
         options.payloadBytesMax ?? 0,
         options.queues && JSON.stringify(options.queues),
@@ -103,10 +115,8 @@ export class Engine extends Client implements Host {
 
   private register(): void {
     for (const [kind, body] of this.workflows) {
-      if (typeof body !== "function") {
-        throw new UsageError(`workflow '${kind}' is no function`);
-      }
-      setName(body, kind);
+      checkDefinition(body, `workflow '${kind}'`);
+      this.names.set(body, kind);
       const { matching, fingerprint, onChange } = workflowOptions(body);
       native.addWorkflow(
         this.handle,
@@ -122,10 +132,8 @@ export class Engine extends Client implements Host {
         native.addActivity(this.handle, name, undefined);
         continue;
       }
-      if (typeof body !== "function") {
-        throw new UsageError(`activity '${name}' is no function`);
-      }
-      setName(body, name);
+      checkDefinition(body, `activity '${name}'`);
+      this.names.set(body, name);
       native.addActivity(this.handle, name, nativeRetry(activityOptions(body).compensationRetry, `activity '${name}'`));
     }
   }
@@ -195,7 +203,7 @@ export class Engine extends Client implements Host {
     if (run !== undefined) {
       this.turns.push(run);
     } else {
-      this.unlessClosed(() => native.yield(context));
+      this.giveBack(context);
     }
   }
 
@@ -217,7 +225,7 @@ export class Engine extends Client implements Host {
       if (run.isOver || run.disagreement !== undefined) {
         this.runs.delete(run.context);
       }
-      this.unlessClosed(() => native.yield(run.context));
+      this.giveBack(run.context);
       this.nextTurn();
     });
   }
@@ -279,64 +287,66 @@ export class Engine extends Client implements Host {
   }
 
   private attemptTo(attempt: Attempt, call: () => unknown): void {
-    let result: unknown;
-    try {
-      result = call();
-    } catch (error) {
-      this.fail(attempt, error);
-      return;
-    }
-    if (typeof (result as PromiseLike<unknown> | undefined)?.then === "function") {
-      (result as PromiseLike<unknown>).then(
-        (value) => this.complete(attempt, value),
-        (error: unknown) => this.fail(attempt, error),
-      );
-    } else {
-      this.complete(attempt, result);
-    }
+    new Promise((resolve) => resolve(call())).then(
+      (value) => this.complete(attempt, value),
+      (error: unknown) => this.fail(attempt, error),
+    );
   }
 
   private complete(attempt: Attempt, value: unknown): void {
     attempt.end();
-    let payload: string;
     try {
-      payload = encode(value, `result of '${attempt.name}'`);
+      const payload = encode(value, `result of '${attempt.name}'`);
+      this.tell(() => native.attemptComplete(this.handle, attempt.handle, payload));
     } catch (error) {
       this.fail(attempt, error);
-      return;
     }
-    this.unlessClosed(() => native.attemptComplete(this.handle, attempt.handle, payload));
   }
 
   private fail(attempt: Attempt, error: unknown): void {
     attempt.end();
+    try {
+      this.tellFailure(attempt, error);
+    } catch (mistake) {
+      // What was thrown cannot be told as it is; whoever waits for the attempt gets an answer all the same.
+      const { type } = failureOf(mistake);
+      const message = `${messageOf(mistake)}; thrown was: ${messageOf(error)}`.slice(0, MESSAGE_MAX);
+      this.tell(() => native.attemptFail(this.handle, attempt.handle, type, message, undefined, true, false, undefined));
+    }
+  }
+  private tellFailure(attempt: Attempt, error: unknown): void {
     const { type, message, details } = failureOf(error);
     const options = error instanceof ActivityError ? error.options : {};
     const isFinal = options.final === true || error instanceof PayloadError;
-    let text: string | undefined;
-    try {
-      text = details === undefined ? undefined : encode(details, "details");
-    } catch {
-      text = undefined;
-    }
-    this.unlessClosed(() => {
+    const text = encodeDetails(details);
+    checkOptions(options, ["final", "nextDelay", "details"], "ActivityError");
+    const delay = options.nextDelay === undefined ? undefined : milliseconds(options.nextDelay, "nextDelay");
+    this.tell(() => {
       const isCancelled = attempt.shouldStop && (error instanceof Cancelled || (error as Error)?.name === "AbortError");
-      native.attemptFail(this.handle, attempt.handle, type, message, text, isFinal, isCancelled, options.nextDelay);
+      native.attemptFail(this.handle, attempt.handle, type, message, text, isFinal, isCancelled, delay);
     });
   }
 
   // What is told to an engine that stops, or about an attempt that nobody waits for, is of no use: an
   // attempt that ends because it was told so has not done its work, and is made again.
-  private unlessClosed(call: () => void): void {
+  private tell(call: () => void): void {
     if (this.isClosed) {
       return;
     }
     try {
       call();
     } catch (error) {
-      if (error instanceof PayloadError) {
+      if (!(error instanceof Closed || error instanceof NotFound)) {
         throw error;
       }
+    }
+  }
+
+  private giveBack(context: Handle): void {
+    try {
+      native.yield(context);
+    } catch {
+      // It was taken back before.
     }
   }
 

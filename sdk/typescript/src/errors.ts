@@ -3,6 +3,7 @@
 // In workflow code a failed step throws when it is awaited: ActivityFailed, ChildFailed,
 // PromiseRejected (all of them a Failure), TimedOut, or one of the *Cancelled. A cancel request
 // throws Cancelled at the awaits that are pending when it is delivered.
+import type { Duration } from "./options";
 
 export class PawlError extends Error {
   constructor(message: string) {
@@ -63,8 +64,9 @@ export class DeterminismViolation extends PawlError implements Violation {
   }
 }
 
-/** A payload that cannot be written as JSON, or that is too large. */
+/** A payload that cannot be written as JSON. */
 export class PayloadError extends PawlError {}
+export class PayloadTooLarge extends PayloadError {}
 
 /**
  * The run was asked to end. Leaving the workflow function, it ends the run as cancelled. What a
@@ -123,8 +125,8 @@ export class Closed extends PawlError {}
 export interface ActivityErrorOptions {
   /** Not tried again, whatever the retry policy says. */
   final?: boolean;
-  /** Milliseconds before the next attempt, instead of the policy's. */
-  nextDelay?: number;
+  /** Before the next attempt, instead of the policy's. */
+  nextDelay?: Duration;
   /** For the workflow; anything that can be written as JSON. */
   details?: unknown;
 }

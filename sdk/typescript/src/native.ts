@@ -7,7 +7,7 @@ import {
   DeterminismViolation,
   NotFound,
   PawlError,
-  PayloadError,
+  PayloadTooLarge,
   StoreError,
   TimedOut,
   UsageError,
@@ -142,7 +142,7 @@ export function makeError(status: number, message: string, violation?: Violation
     case C.TIMED_OUT:
       return new TimedOut(message);
     case C.LIMIT_EXCEEDED:
-      return new PayloadError(message);
+      return new PayloadTooLarge(message);
     case C.STORE_BUSY:
     case C.STORE_FULL:
     case C.STORE_IO:

@@ -1,4 +1,5 @@
 // Options of commands and of definitions, and how they are told to the library.
+import { checkOptions } from "./checks";
 import { UsageError } from "./errors";
 import { C, type NativeRetry } from "./native";
 
@@ -7,19 +8,21 @@ export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-export function milliseconds(duration: Duration | undefined, where: string): number {
-  if (duration === undefined) {
-    return 0;
-  }
+export function milliseconds(duration: Duration, where: string): number {
   if (typeof duration === "string") {
     const parts = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration);
     if (parts) {
       return Math.round(Number(parts[1]) * (UNITS[parts[2] as string] as number));
     }
-  } else if (duration >= 0 && Number.isFinite(duration)) {
+  } else if (typeof duration === "number" && duration >= 0 && Number.isFinite(duration)) {
     return Math.round(duration);
   }
   throw new UsageError(`${where}: '${String(duration)}' is no duration; it is a number of milliseconds, or e.g. "30s"`);
+}
+
+/** Of a time limit, as the library has it: 0 is none, so the shortest one is a millisecond. */
+export function timeLimit(duration: Duration | undefined, where: string): number {
+  return duration === undefined ? 0 : Math.max(1, milliseconds(duration, where));
 }
 
 /** When and how often an activity is tried again. */
@@ -38,23 +41,30 @@ export interface Retry {
   finalTypes?: readonly string[];
 }
 
-export function nativeRetry(retry: Retry | undefined, where: string): NativeRetry {
+const RETRY = ["attempts", "initial", "maximum", "factor", "jitter", "finalTypes"];
+
+export function nativeRetry(retry: Retry | undefined, call: string): NativeRetry {
   if (retry === undefined) {
     return undefined;
   }
-  const { attempts = 1 } = retry;
+  const where = `${call}, retry`;
+  checkOptions(retry, RETRY, where);
+  const { attempts = 1, factor = 2, jitter = 0.1, finalTypes = [] } = retry;
   if (!Number.isInteger(attempts) || attempts < 0 || attempts > 0xffffffff) {
     throw new UsageError(`${where}: attempts are a whole number, 0 for no limit`);
   }
+  if (!(typeof factor === "number" && factor >= 1)) {
+    throw new UsageError(`${where}: factor is a number of at least 1`);
+  }
+  if (!(typeof jitter === "number" && jitter >= 0 && jitter <= 1)) {
+    throw new UsageError(`${where}: jitter is a number from 0 to 1`);
+  }
+  if (!Array.isArray(finalTypes) || finalTypes.some((type) => typeof type !== "string")) {
+    throw new UsageError(`${where}: finalTypes is a list of texts`);
+  }
   const initial = milliseconds(retry.initial ?? 1000, where);
-  return [
-    attempts,
-    initial,
-    retry.maximum === undefined ? Math.max(initial, 60_000) : milliseconds(retry.maximum, where),
-    retry.factor ?? 2,
-    retry.jitter ?? 0.1,
-    (retry.finalTypes ?? []).join("\n"),
-  ];
+  const maximum = retry.maximum === undefined ? Math.max(initial, 60_000) : milliseconds(retry.maximum, where);
+  return [attempts, initial, maximum, factor, jitter, finalTypes.join("\n")];
 }
 
 interface Keyed {
@@ -132,9 +142,9 @@ export const ON_EXISTING = {
 
 /** One of a table's names; a sentence if it is none. */
 export function pick(table: Readonly<Record<string, number>>, name: string, where: string): number {
-  const value = Object.hasOwn(table, name) ? table[name] : undefined;
+  const value = typeof name === "string" && Object.hasOwn(table, name) ? table[name] : undefined;
   if (value === undefined) {
-    throw new UsageError(`${where}: '${name}' is none of ${Object.keys(table).join(", ")}`);
+    throw new UsageError(`${where}: '${String(name)}' is none of ${Object.keys(table).join(", ")}`);
   }
   return value;
 }

@@ -1,5 +1,6 @@
 // Replaying a history with the code of a workflow, without an engine.
 import type { Activity, Operation } from "./activity";
+import { checkDefinition, checkOptions } from "./checks";
 import { Context } from "./context";
 import { UsageError, type DeterminismViolation } from "./errors";
 import { executing, setExecuting } from "./executing";
@@ -17,11 +18,16 @@ export interface ReplayOptions<I = unknown> {
   /** Entries, or their JSON, as run.history() has them. */
   history?: string | readonly Entry[];
   input?: I;
-  /** The run's UUID. */
-  runId?: string;
+  /** The user's; default: the UUID. */
+  id?: string;
+  uuid?: string;
+  /** Of the run with this id. Default 1. */
+  number?: number;
+  /** Default: the function's name. */
   kind?: string;
   /** Default: the workflow's own, or strict. */
   matching?: Matching;
+  /** Milliseconds since 1970. Default 0. */
   startedAt?: number;
   definitionThen?: string;
   definitionNow?: string;
@@ -45,6 +51,11 @@ export interface Replayed<O = unknown> {
   orphaned: string[];
 }
 
+const REPLAY = [
+  "history", "input", "id", "uuid", "number", "kind", "matching", "startedAt", "definitionThen", "definitionNow", "execute",
+  "guards",
+];
+const NIL = "00000000-0000-0000-0000-000000000000";
 const OUTCOMES = {
   [C.END_COMPLETED]: "completed",
   [C.END_FAILED]: "failed",
@@ -95,21 +106,23 @@ class ReplayHost implements Host {
     } else {
       const self = executing();
       let payload = "";
+      let isLater = false;
       let failure: string | undefined;
       setExecuting(undefined); // It is no workflow code.
       try {
         result = call();
-        payload = result instanceof Promise ? "" : encode(result, where);
+        isLater = typeof (result as PromiseLike<unknown> | undefined)?.then === "function";
+        payload = isLater ? "" : encode(result, where);
       } catch (error) {
         failure = encodeFailure(error);
       } finally {
         setExecuting(self);
       }
-      if (!(result instanceof Promise)) {
+      if (!isLater) {
         return failure === undefined ? complete(C.VALUE, payload) : complete(C.FAILED, failure);
       }
     }
-    const running: Promise<void> = (result as Promise<unknown>)
+    const running: Promise<void> = Promise.resolve(result)
       .then((value) => encode(value, where))
       .then(
         (payload) => complete(C.VALUE, payload),
@@ -152,22 +165,23 @@ export async function replay<I, O>(
   workflow: WorkflowFunction<I, O>,
   options: ReplayOptions<I> = {},
 ): Promise<Replayed<Awaited<O>>> {
+  checkDefinition(workflow, "replay: what it is given");
+  checkOptions(options, REPLAY, "replay");
   const text = typeof options.history === "string" ? options.history : JSON.stringify(options.history ?? []);
   const startedAt = options.startedAt ?? 0;
   if (options.guards !== false) {
     installGuards();
   }
   const matching = pick(MATCHING, options.matching ?? workflowOptions(workflow).matching ?? "strict", "matching");
-  const context = native.create(options.runId, matching, startedAt, text, options.definitionThen, options.definitionNow);
+  const context = native.create(options.uuid, matching, startedAt, text, options.definitionThen, options.definitionNow);
   try {
     const entries = JSON.parse(text) as unknown;
     if (!Array.isArray(entries)) {
       throw new UsageError("history: a list of entries is expected");
     }
     const host = new ReplayHost(startedAt, lastSeq(entries as Entry[]), options.execute ?? true);
-    const uuid = options.runId ?? "00000000-0000-0000-0000-000000000000";
-    const kind = options.kind ?? workflow.name;
-    const run = new Run(context, { id: uuid, number: 1, kind, uuid }, host);
+    const { uuid = NIL, id = uuid, number = 1, kind = workflow.name } = options;
+    const run = new Run(context, { id, number, kind, uuid }, host);
     // The code must not share what it gets with whoever calls.
     const input = options.input === undefined ? undefined : JSON.parse(encode(options.input, "input"));
     run.begin(() => workflow(new Context(run, 0, 0, false), input as I));

@@ -5,6 +5,7 @@ import { afterMicrotasks, executing, setExecuting } from "./executing";
 import { C, native, registers, type Handle, type NativeRetry } from "./native";
 import type { Operation } from "./activity";
 import { decodeFailure, encode, encodeFailure } from "./payload";
+import type { Names } from "./workflow";
 
 export interface Info {
   /** The user's. */
@@ -19,6 +20,7 @@ export interface Info {
 export interface Host {
   execute(run: Run, future: number, operation: Operation, retry: NativeRetry, timeout: number): void;
   send(run: Run, future: number, to: string, signal: string, payload: string, extra: string, dedupe: string): void;
+  readonly names?: Names;
   /** Something may be recorded now. */
   tick?(run: Run): void;
 }

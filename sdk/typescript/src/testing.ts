@@ -4,7 +4,8 @@
 //   const run = await env.start(order, { input: { id: 17 } });
 //   await env.advance("24h");
 //   assert.equal(await run.result(), "p-1");
-import { Engine, type EngineOptions } from "./engine";
+import { checkOptions } from "./checks";
+import { Engine, ENGINE, type EngineOptions } from "./engine";
 import { UsageError } from "./errors";
 import { native } from "./native";
 import { milliseconds, type Duration } from "./options";
@@ -28,6 +29,7 @@ export class TestEnvironment extends Engine {
     if (typeof options === "string") {
       throw new UsageError("TestEnvironment.open: it has a store of its own, and takes options only");
     }
+    checkOptions(options, [...ENGINE, "fakes", "replayEveryTurn"], "TestEnvironment.open");
     const { fakes = {}, replayEveryTurn = false } = options;
     const env = new TestEnvironment("", options, { isTest: true, replayEveryTurn, fakes });
     env.begin({ work: true, ...options });

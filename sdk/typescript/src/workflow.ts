@@ -1,6 +1,7 @@
 // Definitions of workflows: ordinary async functions, with options and names.
 import type { ActivityFunction } from "./activity";
 import type { Context } from "./context";
+import { checkOptions, shown } from "./checks";
 import { UsageError } from "./errors";
 import type { Matching } from "./options";
 
@@ -16,10 +17,11 @@ export interface WorkflowOptions {
 }
 
 const optionsOf = new WeakMap<object, WorkflowOptions>();
-const names = new WeakMap<object, string>();
+const WORKFLOW = ["matching", "fingerprint", "onChange"];
 
 /** Gives options to a workflow; the function itself comes back. */
 export function workflow<F extends WorkflowFunction>(body: F, options: WorkflowOptions): F {
+  checkOptions(options, WORKFLOW, "workflow");
   optionsOf.set(body, options);
   return body;
 }
@@ -27,17 +29,19 @@ export function workflowOptions(body: WorkflowFunction): WorkflowOptions {
   return optionsOf.get(body) ?? {};
 }
 
-/** Notes under which name a workflow or an activity is known; the same everywhere. */
-export function setName(body: WorkflowFunction | ActivityFunction, name: string): void {
-  names.set(body, name);
-}
-export function nameOf(what: string | WorkflowFunction | ActivityFunction, call: string): string {
+/** Under which names an engine has functions. */
+export type Names = ReadonlyMap<unknown, string>;
+
+/** Whoever only starts or schedules it need not have it registered: then its own name is taken. */
+export function nameOf(what: string | WorkflowFunction | ActivityFunction, call: string, names: Names | undefined): string {
   if (typeof what === "string") {
     return what;
   }
-  // Whoever only starts or schedules it need not have it registered.
-  const name = names.get(what) ?? what?.name;
-  if (typeof what !== "function" || !name) {
+  if (typeof what !== "function") {
+    throw new UsageError(`${call}: a function or a name is expected, not ${shown(what)}`);
+  }
+  const name = names?.get(what) ?? what.name;
+  if (!name) {
     throw new UsageError(`${call}: a function that has no name; give it one, or its name as a text`);
   }
   return name;

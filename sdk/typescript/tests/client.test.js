@@ -81,6 +81,15 @@ test("another engine on the same store is a client, and does not keep the proces
     assert.equal(await engine.get("far").result(), 3);
   }));
 
+test("each engine has names of its own for functions", limit, async () => {
+  const which = async (ctx, input) => [ctx.info.kind, input ?? (await ctx.child(which, "child", 1))];
+  await withEngine({ workflows: { alpha: which } }, (a) =>
+    withEngine({ workflows: { beta: which } }, async (b) => {
+      assert.deepEqual(await (await a.start(which)).result(), ["alpha", ["alpha", 1]]);
+      assert.deepEqual(await (await b.start(which)).result(), ["beta", ["beta", 1]]);
+    }));
+});
+
 test("bad options get a sentence", limit, async () => {
   await assert.rejects(Engine.open(""), /options.url is empty/);
   await assert.rejects(Engine.open("nonsense:x"), pawl.PawlError);

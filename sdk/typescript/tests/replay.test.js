@@ -42,7 +42,7 @@ test("a violation has all its fields, stops the code, and cannot be caught", asy
       }
       return "fine";
     },
-    { history, runId: "a1b2c3d4-e5f6-7890-abcd-ef1234567890" },
+    { history, uuid: "a1b2c3d4-e5f6-7890-abcd-ef1234567890" },
   );
   assert.equal(it.outcome, "violation");
   assert.equal(wentOn, "DeterminismViolationtrue");
@@ -57,6 +57,15 @@ test("a violation has all its fields, stops the code, and cannot be caught", asy
     assert.ok(violation[field].length > 0, field);
   }
   assert.deepEqual(it.added, []);
+});
+
+test("recorded failures are read, whatever they look like", async () => {
+  const texts = { '"text"': ["", "text"], null: ["", "null"], 7: ["", "7"], "[1]": ["", "[1]"], '{"type":"T","message":"m"}': ["T", "m"] };
+  for (const [error, read] of Object.entries(texts)) {
+    const failed = [history[0], { event: "TaskFailed", taskExecutionId: "t-1", error: JSON.parse(error) }];
+    const { result } = await replay((ctx) => ctx.schedule("A").catch(({ type, message }) => [type, message]), { history: failed });
+    assert.deepEqual(result, read);
+  }
 });
 
 test("operations are executed where they are issued, also those that take their time", async () => {
@@ -83,10 +92,25 @@ test("the history of a real run is replayed by the same code, and not by other c
     assert.equal(await run.result(), 5);
     const recorded = await run.history();
     const { uuid } = await run.describe();
-    const same = await replay(code, { history: recorded, input: 4, runId: uuid });
+    const same = await replay(code, { history: recorded, input: 4, uuid });
     assert.deepEqual([same.outcome, same.result, same.added], ["completed", 5, []]);
-    const other = await replay(async (ctx) => ctx.sleep(1), { history: recorded, runId: uuid });
+    const other = await replay(async (ctx) => ctx.sleep(1), { history: recorded, uuid });
     assert.equal(other.outcome, "violation");
+  });
+});
+
+test("a run's ids are given to its code, whose steps may be named by them", { timeout: 20_000 }, async () => {
+  const pay = async () => 1;
+  const order = async (ctx) => [await ctx.child(pay, `${ctx.info.id}-pay`), ctx.info.id, ctx.info.uuid, ctx.info.number];
+  await withEnvironment({ workflows: { order, pay } }, async (env) => {
+    const run = await env.start(order, { id: "order-17" });
+    const result = await run.result();
+    const { id, uuid } = await run.describe();
+    const history = await run.history();
+    const same = await replay(order, { history, id, uuid });
+    assert.deepEqual([same.outcome, same.result], ["completed", result]);
+    const other = await replay(order, { history, uuid });
+    assert.match(other.violation.headline, /name mismatch/);
   });
 });
 
@@ -101,5 +125,5 @@ test("bad histories and options get a sentence", async () => {
   await assert.rejects(replay(async () => {}, { history: "{" }), (error) => error instanceof UsageError && error.message.length > 10);
   await assert.rejects(replay(async () => {}, { history: [{ event: "Nonsense" }] }), /Nonsense/);
   await assert.rejects(replay(async () => {}, { matching: "loose" }), /'loose' is none of strict, per_kind, by_name/);
-  await assert.rejects(replay(async () => {}, { runId: "x" }), /UUID/);
+  await assert.rejects(replay(async () => {}, { uuid: "x" }), /UUID/);
 });

@@ -22,11 +22,11 @@ const {
 } = pawl;
 
 /** Runs one workflow to its end, twice: once in memory, and once with a replay before every turn. */
-function bothWays(name, workflow, check, options = {}) {
+function bothWays(name, workflow, check, { input, ...options } = {}) {
   for (const replayEveryTurn of [false, true]) {
     test(replayEveryTurn ? `${name}, replayed at every turn` : name, { timeout: 20_000 }, () =>
       withEnvironment({ ...options, workflows: { workflow, ...options.workflows }, replayEveryTurn }, async (env) => {
-        const run = await env.start(workflow, { id: "it", input: options.input });
+        const run = await env.start(workflow, { id: "it", input });
         await check(run, env);
       }),
     );

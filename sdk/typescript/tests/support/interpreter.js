@@ -277,7 +277,7 @@ async function runScenario(scenario) {
   };
   const replayed = await replay(program, {
     history: scenario.history,
-    runId: scenario.run?.id,
+    uuid: scenario.run?.id,
     kind: scenario.run?.kind,
     startedAt: scenario.run?.startedAt,
     matching: scenario.matching,
