@@ -2,6 +2,7 @@
 import asyncio
 import functools
 import threading
+import time
 import unittest
 from dataclasses import dataclass, field
 from typing import Any, List
@@ -351,6 +352,29 @@ class ThreadTest(FileTest):
             run.signal("stop").wait(SOON)
             self.assertEqual(run.result().wait(SOON), "cancelled")
             self.assertTrue(ended.wait(SOON))
+
+    def test_closing_cancels_coroutines(self) -> None:
+        began, ended = threading.Event(), threading.Event()
+
+        @pawl.activity
+        async def forever() -> None:
+            began.set()
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(0.5)  # Is not cancelled once more.
+                ended.set()
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> None:
+            await ctx.schedule(forever)
+
+        with pawl.Engine(self.url, workflows=[flow], activities=[forever], grace=SOON) as engine:
+            engine.start(flow, "run").wait(SOON)
+            self.assertTrue(began.wait(SOON))
+            before = time.monotonic()
+        self.assertLess(time.monotonic() - before, SOON / 2)
+        self.assertTrue(ended.is_set())
 
     def test_an_attempt_that_takes_too_long(self) -> None:
         stopped = threading.Event()

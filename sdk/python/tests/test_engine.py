@@ -251,6 +251,27 @@ class EngineTest(FileTest):
         with pawl.Engine(self.url, workflows=[define("step")]) as engine:
             self.assertEqual(engine.get("run").wait(SOON).result().wait(SOON), "went")
 
+    def test_whoever_is_told_of_trouble_may_ask(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> None:
+            await ctx.signal("go")
+
+        told: List[Any] = []
+
+        def tell(text: str) -> None:
+            told.append((text, engine.list().wait(SOON).runs))
+
+        with pawl.Engine(self.url, workflows=[flow], on_trouble=tell) as engine:
+            worker = engine._worker
+            assert worker is not None
+            run = engine.start(flow, "run").wait(SOON)
+            run._ask("trouble", lambda *_: worker._tell_trouble("full"),
+                     pawl._library.short.client_describe).wait(SOON)  # On the thread that polls.
+            while not told:
+                pass
+        self.assertEqual(told[0][0], "full")
+        self.assertEqual(len(told[0][1]), 1)
+
     def test_a_changed_deploy_blocks_and_a_fixed_one_goes_on(self) -> None:
         def define(name: str, fingerprint: str) -> Any:
             @pawl.workflow(name="flow", fingerprint=fingerprint)

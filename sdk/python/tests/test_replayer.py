@@ -1,5 +1,7 @@
+import asyncio
 import json
 import unittest
+from typing import Any
 
 from pawl.testing import Replayer
 from support import SOON, Environment, pawl
@@ -97,6 +99,39 @@ class ReplayerTest(unittest.TestCase):
         replay = Replayer(order, run_id=uuid).replay(history, "lamp")
         self.assertEqual((replay.outcome, replay.result, replay.new),
                          ("completed", "shelf of lamp", []))
+
+    def test_a_run_of_an_engine(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, again: bool) -> list:
+            await ctx.sleep(5)
+            if again:
+                ctx.recur(False)
+            seen = [str(ctx.uuid()), ctx.random(), ctx.time(), ctx.info.id, ctx.info.number]
+            await ctx.schedule(f"for-{ctx.info.id}-{ctx.uuid()}")
+            return seen
+
+        with Environment(workflows=[flow]) as env:
+            run = env.start(flow, "some-run", True).wait(SOON)
+            env.advance(20).wait(SOON)
+            history, run_ = run.history().wait(SOON), run.describe().wait(SOON)
+        self.assertEqual((run_.info.number, history[-1]["event"]), (2, "TaskScheduled"))
+        replay = Replayer(flow).replay(history, False, run=run_)
+        self.assertEqual((replay.outcome, replay.new), ("suspended", []))
+        self.assertEqual(Replayer(flow).replay(history, False).outcome, "violation")
+
+    def test_coroutines_inside_of_a_running_loop(self) -> None:
+        async def work() -> int:
+            await asyncio.sleep(0)
+            return 7
+
+        async def flow(ctx: pawl.Context) -> int:
+            return await ctx.run("work", work)
+
+        async def main() -> Any:
+            return Replayer(flow).replay([])
+
+        replay = asyncio.run(main())
+        self.assertEqual((replay.error, replay.result), (None, 7))
 
     def test_bad_input(self) -> None:
         with self.assertRaisesRegex(pawl.UsageError, "history: .*event"):

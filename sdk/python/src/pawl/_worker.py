@@ -10,7 +10,9 @@ import asyncio
 import logging
 import struct
 import threading
+import weakref
 from ctypes import byref, c_int32, sizeof, string_at
+from queue import SimpleQueue
 from types import CoroutineType
 from typing import Any, Callable, Optional
 
@@ -35,6 +37,7 @@ _unpack_events = struct.Struct(abi.pawl_events_format).unpack_from
 
 _EVERYTHING = 0xFFFFFFFF
 _BATCH = 256
+_TELL_SECONDS = 2.0
 _LOOK_SECONDS = 0.2  # How often it is asked whether coroutines should stop.
 
 _yield = short.context_yield
@@ -59,7 +62,7 @@ class Worker:
         self.fakes: dict[str, Callable[..., Any]] = {}
         self._workflows = workflows
         self._activities = activities
-        self._on_trouble = on_trouble
+        self._troubles = None if on_trouble is None else _Troubles(on_trouble)
         self._runs: dict[int, Run] = {}
         self._scratch = Scratch()
         self._pool = Pool(self._execute, threads_max)
@@ -87,6 +90,8 @@ class Worker:
             self._thread.join()
         self._pool.stop()
         self._async.stop()
+        if self._troubles is not None:
+            self._troubles.stop()
         blocking.engine_free(self.handle)
 
     # --- Clients' calls ---
@@ -201,10 +206,10 @@ class Worker:
             self._pool.put(jobs)
 
     def _tell_trouble(self, text: str) -> None:
-        if self._on_trouble is None:
+        if self._troubles is None:
             _log.error("%s", text)
         else:
-            self._on_trouble(text)
+            self._troubles.put(text)
 
     def _reply(self, event: tuple, waiters: Waiters) -> None:
         _, tag, status, payload, run_status, flag = event
@@ -381,18 +386,48 @@ class Worker:
         short.attempt_fail(self.handle, attempt.id, byref(failure))
 
 
+class _Troubles:
+    """Tells the user's function, on a thread of its own: it may make calls of the engine, whose
+    answers come by way of the thread that polls."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._texts: SimpleQueue[Optional[str]] = SimpleQueue()
+        self._thread: Optional[threading.Thread] = None
+
+    def put(self, text: str) -> None:
+        self._texts.put(text)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="pawl-trouble", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """What has been put is told first, unless that takes long."""
+        self._texts.put(None)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_TELL_SECONDS)
+
+    def _work(self) -> None:
+        while (text := self._texts.get()) is not None:
+            try:
+                self._tell(text)
+            except Exception:
+                _log.exception("pawl: on_trouble failed; it was told: %s", text)
+
+
 _EVENT_SIZE = struct.calcsize(abi.pawl_event_format)
 
 
 class _AsyncSide:
     """Coroutines of operations and activities, on a loop of their own. Those that should stop are
-    cancelled."""
+    cancelled, once."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._lock = threading.Lock()
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._running: dict[Attempt, asyncio.Task] = {}
+        self._told: weakref.WeakSet[asyncio.Task] = weakref.WeakSet()
 
     def is_idle(self) -> bool:
         return not self._running
@@ -431,9 +466,12 @@ class _AsyncSide:
 
     def _look(self) -> None:
         for attempt, task in list(self._running.items()):
+            if task in self._told:
+                continue
             stops = c_int32()
             status = short.attempt_should_stop(self._worker.handle, attempt.id, byref(stops))
-            if status or stops.value:
+            if status or stops.value or self._worker.is_closing:
+                self._told.add(task)
                 task.cancel()
         if self._running and self._loop is not None:
             self._loop.call_later(_LOOK_SECONDS, self._look)

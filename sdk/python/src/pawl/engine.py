@@ -219,8 +219,9 @@ class Engine:
     ) -> None:
         """`queues`: to take tasks from, each `concurrency` at once, or as many as a mapping says.
         `threads`: at most so many for functions that block. `cache_bytes`: for runs that wait in
-        memory. `grace`: seconds that close() gives to attempts under way. `on_trouble`: told of
-        what no call can report, e.g. a full disk; by default it is logged."""
+        memory. `grace`: seconds that close() gives to attempts under way: functions are told by
+        should_stop(), coroutines are cancelled. `on_trouble`: told of what no call can report, e.g.
+        a full disk, on a thread of its own; by default it is logged."""
         self._workflows: Dict[str, WorkflowDefinition] = {}
         self._activities: Dict[str, ActivityDefinition] = {}
         for function in workflows:

@@ -4,9 +4,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_void_p, sizeof
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from . import _abi as abi
 from . import guards
@@ -14,12 +16,14 @@ from ._library import fail, short, take_buffer, text_bytes, to_bytes
 from ._run import Run, Scratch, current
 from .context import Context, Info
 from .definitions import WorkflowDefinition, definition_of
+from .engine import Description
 from .errors import Cancelled, DeterminismViolation, UsageError
 from .failures import encode_failure
 from .options import Matching
 from .payload import encode, encode_arguments
 
 NIL = "00000000-0000-0000-0000-000000000000"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass
@@ -64,10 +68,14 @@ class Replayer:
         self._started_at_ms = started_at_ms
 
     def replay(
-        self, history: Union[str, bytes, Sequence[Dict[str, Any]]], *input: Any, run: str = "run"
+        self,
+        history: Union[str, bytes, Sequence[Dict[str, Any]]],
+        *input: Any,
+        run: Union[str, Description] = "run",
     ) -> Replay:
-        """`history`: what engine.history() gave, or a list of entries. `input` are the arguments of
-        the workflow; `run` is what ctx.info.id says."""
+        """`history`: what run.history() gave, or a list of entries. `input` are the arguments of the
+        workflow. `run`: what run.describe() gave; ids, times and random numbers are those of that
+        run then. Or just what ctx.info.id says; the rest is as this replayer was made."""
         if isinstance(history, bytes):
             text = history
         elif isinstance(history, str):
@@ -76,7 +84,13 @@ class Replayer:
             text = encode(list(history), "history")
         if current.run is not None:
             raise UsageError("replay: not from inside of a workflow")
-        return _Replaying(self, text, run).replay(self._arguments(input))
+        return _Replaying(self, text, self._identity(run)).replay(self._arguments(input))
+
+    def _identity(self, run: Union[str, Description]) -> "_Identity":
+        if isinstance(run, Description):
+            started = (run.started - _EPOCH) // timedelta(milliseconds=1)
+            return _Identity(replace(run.info, kind=self._kind), started)
+        return _Identity(Info(run, 1, self._kind, self._run_id), self._started_at_ms)
 
     def _arguments(self, input: tuple) -> list:
         known = definition_of(self._workflow)
@@ -88,15 +102,21 @@ class Replayer:
         return list(input)
 
 
+class _Identity(NamedTuple):
+    info: Info
+    started_at_ms: int
+
+
 class _Replaying:
     """One replay: the host of its run."""
 
-    def __init__(self, replayer: Replayer, history: bytes, run_id: str) -> None:
+    def __init__(self, replayer: Replayer, history: bytes, identity: _Identity) -> None:
         self._replayer = replayer
+        info, self._started_at_ms = identity
         options = abi.pawl_context_options(size=sizeof(abi.pawl_context_options))
-        options.run_id = to_bytes(text_bytes(replayer._run_id, "run_id"))
+        options.run_id = to_bytes(text_bytes(info.uuid, "run_id"))
         options.matching = int(replayer._matching)
-        options.started_at_ms = replayer._started_at_ms
+        options.started_at_ms = self._started_at_ms
         options.history = to_bytes(history)
         handle = c_void_p()
         status = short.context_create(byref(options), byref(handle))
@@ -104,7 +124,6 @@ class _Replaying:
             fail(status, "history")
         assert handle.value is not None
         self._handle = handle.value
-        info = Info(run_id, 1, replayer._kind, replayer._run_id)
         known = definition_of(replayer._workflow)
         self._run = Run(
             self._handle, self, Scratch(), info, None if known is None else known.signature
@@ -180,7 +199,7 @@ class _Replaying:
 
     def _tick(self) -> None:
         self._take_new()
-        short.context_set_time(self._handle, self._replayer._started_at_ms + self._last_seq + 1)
+        short.context_set_time(self._handle, self._started_at_ms + self._last_seq + 1)
 
     # --- Operations ---
 
@@ -191,8 +210,9 @@ class _Replaying:
         current.run = None
         try:
             value = function(*args)
-            if inspect.iscoroutine(value):
-                value = asyncio.run(value)
+            if inspect.iscoroutine(value):  # On a thread: this one may have a running loop.
+                with ThreadPoolExecutor(1) as thread:
+                    value = thread.submit(asyncio.run, value).result()
             outcome, payload = abi.PAWL_VALUE, encode(value, f"result of '{name}'")
         except Exception as error:
             outcome, payload = abi.PAWL_FAILED, encode_failure(error)
