@@ -135,6 +135,26 @@ fun Harness.clientTests() {
             }
         }
     }
+    test("an engine without queues takes no task") {
+        inDirectory { directory ->
+            val url = "sqlite:$directory/a.db"
+            val taken = java.util.concurrent.atomic.AtomicInteger()
+            Pawl.open(url) {
+                queues = emptyMap()
+                activity<Int, Int>("t") { n: Int -> taken.incrementAndGet() + n }
+                workflow<Int, Int>("w") { ctx, n -> ctx.schedule<Int, Int>("t", n).await() }
+            }.use { engine ->
+                thrown<TimedOut> { engine.start<Int, Int>("w", "w", 1).result(500.milliseconds) }
+            }
+            same(0, taken.get())
+        }
+    }
+    test("after its end a test's engine is closed, also for the time") {
+        val env = waiting()
+        env.close()
+        thrown<Closed> { env.now() }
+        thrown<Closed> { env.advance(1.seconds) }
+    }
     test("runs that are thrown out of memory come back") {
         inDirectory { directory ->
             Pawl.open("sqlite:$directory/a.db") {

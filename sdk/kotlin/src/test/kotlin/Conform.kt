@@ -29,7 +29,6 @@ import kotlinx.serialization.json.jsonPrimitive
 import kotlinx.serialization.json.long
 import java.io.File
 import kotlin.system.exitProcess
-import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 
 // Runs conformance scenarios (docs/formats/scenario.md) with the public API of workflows, in the replayer.
@@ -75,7 +74,7 @@ private class Interpreter(private val program: JsonArray) {
         val (verb, subject) = step.entries.first()
         val word = (subject as? JsonPrimitive)?.content ?: ""
         val key = step.text("stepKey")
-        val timeout = step["timeout"]?.jsonPrimitive?.long?.milliseconds ?: Duration.ZERO
+        val timeout = step["timeout"]?.jsonPrimitive?.long?.milliseconds
         val input = step["input"]?.let(::resolve)
         when (verb) {
             "task" -> {

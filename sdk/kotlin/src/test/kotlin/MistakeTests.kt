@@ -2,6 +2,9 @@ package tests
 
 import dev.pawl.Closed
 import dev.pawl.Pawl
+import dev.pawl.PayloadError
+import dev.pawl.Retry
+import dev.pawl.TaskOptions
 import dev.pawl.UsageError
 import dev.pawl.WorkflowContext
 import dev.pawl.WorkflowFailed
@@ -81,7 +84,7 @@ fun Harness.mistakeTests() {
         inDirectory { directory ->
             val told = CompletableDeferred<String>()
             fun open(print: String, name: String) = Pawl.open("sqlite:$directory/a.db") {
-                workflow<Unit, String>("w", { ctx, _ -> ctx.run(name) { name }.await() + ctx.signal<String>("go").await() }, fingerprint = print)
+                workflow<Unit, String>("w", fingerprint = print) { ctx, _ -> ctx.run(name) { name }.await() + ctx.signal<String>("go").await() }
                 workflow<Int, Int>("echo", { ctx, n -> ctx.run("same", n) { it }.await() })
                 onTrouble = {
                     told.complete(it)
@@ -108,6 +111,41 @@ fun Harness.mistakeTests() {
     mistake("version 0", "begin with 1") { it.v(0) }
     mistake("a retry policy that cannot be", "retry") { it.run("x", retry = dev.pawl.Retry(attempts = 2, factor = 0.1)) { }.await() }
 
+    mistake("a negative limit of a signal", "signal 'x': the timeout is -1s, which is negative") { it.signal<Int>("x", timeout = (-1).seconds) }
+    mistake("a negative limit of an operation", "run 'x': the timeout is -1s") { it.run("x", timeout = (-1).seconds) { } }
+    mistake("a negative limit of a task", "schedule 'x': the heartbeatTimeout is -1s") {
+        it.schedule<Int, Int>("x", 1, TaskOptions(heartbeatTimeout = (-1).seconds))
+    }
+    mistake("a retry policy whose jitter cannot be", "retry: jitter is 3.0; it is from 0 to 1") { Retry(jitter = 3.0) }
+    mistake("a retry policy whose interval is negative", "retry: initial is -1s") { Retry(initial = (-1).seconds) }
+    test("a class without serializer is named, with its step") {
+        class Plain(val n: Int)
+        val failure = failureOf { ctx -> ctx.run("make") { Plain(1) }.await() }
+        same("PayloadError", failure.type)
+        holds("result of 'make': " in failure.message && "Plain" in failure.message, failure.message)
+        val error = thrown<PayloadError> { TestEnvironment { workflow<Plain, Int>("w", { _, it -> it.n }) } }
+        holds("input of workflow 'w': " in error.message!!, error.message!!)
+    }
+    test("what an engine is opened with is checked, in this language's terms") {
+        suspend fun refused(part: String, setup: dev.pawl.testing.TestBuilder.() -> Unit) {
+            val error = thrown<UsageError> { TestEnvironment { setup() }.close() }
+            holds(part in error.message!!, error.message!!)
+        }
+        refused("activityThreads is 0") { activityThreads = 0 }
+        refused("cacheBytes is -1") { cacheBytes = -1 }
+        refused("payloadBytesMax is -1") { payloadBytesMax = -1 }
+        refused("lease is -1s") { lease = (-1).seconds }
+        refused("queue 'a'") { queues = mapOf("a" to 0) }
+        refused("the name of a queue") { queues = mapOf("" to 1) }
+        refused("workflow: the kind must not be empty") { workflow<Unit>("", { }) }
+        refused("activity: the name must not be empty") { activity<Int, Int>("", { n: Int -> n }) }
+        TestEnvironment { workflow<Unit>("w", { it.signal<Unit>("x").await() }) }.use { env ->
+            holds("start: the kind" in thrown<UsageError> { env.start<Unit>("", "w") }.message!!, "another message")
+            val run = env.start<Unit>("w", "w")
+            holds("signal: the name" in thrown<UsageError> { run.signal("") }.message!!, "another message")
+            holds("resolve: the name" in thrown<UsageError> { run.resolve("", 1) }.message!!, "another message")
+        }
+    }
     test("a context used in an operation is refused there") {
         val failure = failureOf { ctx -> ctx.run<Unit>("inner") { ctx.run("nested") { } }.await() }
         same("UsageError", failure.type)
@@ -117,11 +155,11 @@ fun Harness.mistakeTests() {
         var count = 0
         TestEnvironment {
             replayEveryTurn = true
-            workflow<Unit, Unit>("w", { ctx, _ ->
+            workflow<Unit, Unit>("w") { ctx, _ ->
                 ++count
                 ctx.run("step $count") { }.await()
                 ctx.sleep(1.seconds)
-            }, fingerprint = "1")
+            }
         }.use { env ->
             val failure = thrown<WorkflowFailed> { env.start<Unit, Unit>("w", "w", Unit).result() }
             same("DETERMINISM_VIOLATION", failure.type)
@@ -131,7 +169,7 @@ fun Harness.mistakeTests() {
     test("a deploy that breaks a run blocks it, and the fixed one goes on") {
         inDirectory { directory ->
             suspend fun version(print: String, name: String, body: suspend (dev.pawl.Engine) -> Unit) = Pawl.open("sqlite:$directory/a.db") {
-                workflow<Unit, String>("w", { ctx, _ -> ctx.run(name) { name }.await() + ctx.signal<String>("go").await() }, fingerprint = print)
+                workflow<Unit, String>("w", fingerprint = print) { ctx, _ -> ctx.run(name) { name }.await() + ctx.signal<String>("go").await() }
                 onTrouble = {}
             }.use { body(it) }
             version("1", "a") { engine ->

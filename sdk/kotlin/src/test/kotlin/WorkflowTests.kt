@@ -9,6 +9,7 @@ import dev.pawl.ParentClose
 import dev.pawl.PromiseRejected
 import dev.pawl.SignalEvent
 import dev.pawl.Status
+import dev.pawl.TaskOptions
 import dev.pawl.TimedOut
 import dev.pawl.TimerCancelled
 import dev.pawl.WorkflowCancelled
@@ -19,8 +20,10 @@ import dev.pawl.continueWith
 import dev.pawl.testing.TestBuilder
 import dev.pawl.testing.TestEnvironment
 import kotlinx.serialization.Serializable
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.hours
+import kotlin.time.Duration.Companion.microseconds
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 
@@ -228,6 +231,58 @@ fun Harness.workflowTests() {
             same("no longer wanted", thrown<WorkflowCancelled> { run.result() }.reason)
             same(Status.CANCELLED, run.describe().status)
             same("slept true", other.result())
+        }
+    }
+    test("a reason to cancel is a text as it is, whatever it looks like") {
+        for (reason in listOf("\"quoted\"", "{\"message\":\"hi\"}", "null", "")) {
+            TestEnvironment {
+                workflow<String, Unit>("asked", { ctx, _ ->
+                    try {
+                        ctx.signal<Unit>("never").await()
+                    } catch (cancelled: Cancelled) {
+                        ctx.set("seen", cancelled.reason)
+                        same(reason, cancelled.reason)
+                        throw cancelled
+                    }
+                })
+                workflow<String, Unit>("itself", { _, it -> throw Cancelled(it) })
+            }.use { env ->
+                val run = env.start<String, Unit>("asked", "w", reason)
+                run.cancel(reason)
+                same(reason, thrown<WorkflowCancelled> { run.result() }.reason)
+                same(reason, thrown<WorkflowCancelled> { env.start<String, Unit>("itself", "i", reason).result() }.reason)
+            }
+        }
+    }
+    test("a limit that is shorter than a millisecond, or zero, is a limit") {
+        TestEnvironment {
+            workflow<Unit, String>("w", { ctx, _ ->
+                suspend fun ends(future: () -> dev.pawl.Future<Int>) = try {
+                    future().await().toString()
+                } catch (error: TimedOut) {
+                    "over"
+                } catch (error: ActivityFailed) {
+                    "failed"
+                }
+                listOf(
+                    ends { ctx.signal<Int>("s", timeout = 300.microseconds) },
+                    ends { ctx.promise<Int>("p", timeout = Duration.ZERO) },
+                    ends { ctx.schedule<Int>("t", TaskOptions(totalTimeout = 300.microseconds)) },
+                ).toString()
+            })
+        }.use { same("[over, over, failed]", it.start<Unit, String>("w", "w", Unit).result(10.seconds)) }
+    }
+    test("the function of a workflow or an activity may stand behind the parentheses") {
+        TestEnvironment {
+            activity<Int, Int>("add") { it + 1 }
+            activity<Int, Int>("attempt") { activity, n -> activity.attempt * n }
+            activity<Int, Int>("retried", compensationRetry = null) { n: Int -> n + 2 }
+            workflow<Int, Int>("w") { ctx, n -> ctx.all(listOf("add", "attempt", "retried").map { ctx.schedule<Int, Int>(it, n) }).sum() }
+            workflow<Int>("none") { it.info.number }
+            workflow<Int>("printed", fingerprint = "1") { ctx -> ctx.info.number }
+        }.use {
+            same(30, it.start<Int, Int>("w", "w", 9).result())
+            same(2, it.start<Int>("none", "n").result() + it.start<Int>("printed", "p").result())
         }
     }
     test("a saga compensates last in, first out") {

@@ -1,7 +1,5 @@
 package dev.pawl
 
-import kotlinx.serialization.serializer
-
 /** One attempt of an activity or an operation, for the function that runs it. */
 public abstract class Activity internal constructor(
     public val runId: String,
@@ -24,10 +22,10 @@ public abstract class Activity internal constructor(
     public fun heartbeat(): Boolean = heartbeatPayload(null)
 
     /** The next attempt gets [details], if this one fails. */
-    public inline fun <reified T> heartbeat(details: T): Boolean = heartbeatPayload(encodeDetails(Codec(serializer<T>()), details))
+    public inline fun <reified T> heartbeat(details: T): Boolean = heartbeatPayload(encodeDetails(codecOf { "heartbeat of '$name'" }, details))
 
     /** What an earlier attempt said last. */
-    public inline fun <reified T> lastDetails(): T? = decodeDetails(Codec(serializer<T>()))
+    public inline fun <reified T> lastDetails(): T? = decodeDetails(codecOf { "heartbeat details of '$name'" })
 
     @PublishedApi internal fun <T> encodeDetails(codec: Codec<T>, details: T): ByteArray = codec.encode(details) { "heartbeat of '$name'" }
 

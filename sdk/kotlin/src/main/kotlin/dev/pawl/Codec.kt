@@ -11,6 +11,7 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
 import kotlinx.serialization.json.contentOrNull
+import kotlinx.serialization.serializer
 
 /** Payloads are JSON, written so that other languages can read them. */
 internal val payloadJson: Json = Json {
@@ -18,7 +19,7 @@ internal val payloadJson: Json = Json {
     ignoreUnknownKeys = true
 }
 
-internal val nullPayload: ByteArray = "null".toByteArray()
+@PublishedApi internal val nullPayload: ByteArray = "null".toByteArray()
 
 /** Writes and reads payloads of one type. Unit, in other languages, is null. */
 public class Codec<T>(private val serializer: KSerializer<T>) {
@@ -49,6 +50,16 @@ public class Codec<T>(private val serializer: KSerializer<T>) {
     private fun unreadable(where: () -> String, error: Exception) =
         PayloadError("${where()}: is no ${serializer.descriptor.serialName}: ${error.message?.lineSequence()?.first()}", error)
 }
+
+/** Of the payloads of [where]. */
+@PublishedApi internal inline fun <reified T> codecOf(where: () -> String): Codec<T> = try {
+    Codec(serializer<T>())
+} catch (error: SerializationException) {
+    throw withoutCodec(where(), error)
+}
+
+@PublishedApi internal fun withoutCodec(where: String, error: SerializationException): PayloadError =
+    PayloadError("$where: ${error.message?.lineSequence()?.first()}", error)
 
 /** A failure as it is recorded. */
 internal class RecordedFailure(val type: String, val message: String, val details: JsonElement?) {

@@ -14,7 +14,6 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
-import kotlinx.serialization.serializer
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 import kotlin.concurrent.thread
@@ -22,6 +21,7 @@ import kotlin.coroutines.ContinuationInterceptor
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.coroutines.resume
 import kotlin.coroutines.resumeWithException
+import kotlin.time.Duration.Companion.milliseconds
 
 public object Pawl {
     /** Opens the store, e.g. "sqlite:shop.db" or "postgres://…", and starts to work on what [setup] names. */
@@ -38,7 +38,11 @@ public object Pawl {
  * Runs workflows on a store, and is the client for them. Thread-safe. A run is named by its id; the newest one with
  * that id is meant. Not to be used from workflow code.
  */
-public open class Engine internal constructor(url: String, builder: EngineBuilder, isTest: Boolean, replayEveryTurn: Boolean) : AutoCloseable {
+public open class Engine internal constructor(url: String, builder: EngineBuilder, private val isTest: Boolean, replayEveryTurn: Boolean) : AutoCloseable {
+    init {
+        builder.check()
+    }
+
     private val handle: Long
     internal val engineHandle: Long get() = handle
     private val workflows = builder.workflows
@@ -59,11 +63,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     internal val runsInMemory: Int get() = runs.size
 
     init {
-        val queues = if (builder.queues.isEmpty()) null else payloadJson.encodeToString(builder.queues).toByteArray()
         handle = native {
             Native.engineOpen(
-                url.toByteArray(), builder.workerName.toByteArray(), builder.lease.inWholeMilliseconds, builder.cacheBytes,
-                builder.payloadBytesMax, queues, isTest, replayEveryTurn,
+                url.toByteArray(), builder.workerName.toByteArray(), builder.lease.roundedMs, builder.cacheBytes,
+                builder.payloadBytesMax, payloadJson.encodeToString(builder.queues).toByteArray(), isTest, replayEveryTurn,
             )
         }
         try {
@@ -82,15 +85,18 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         scope.launch(Dispatchers.Default) { watchTurns() }
     }
 
+    /** Code does not change within a process: what disagrees with a test's history is not deterministic. */
+    private fun fingerprintOf(workflow: WorkflowDefinition) = workflow.fingerprint.ifEmpty { if (isTest) "test" else "" }
+
     private fun register(work: Boolean) {
         for ((kind, it) in workflows) {
-            Native.engineAddWorkflow(handle, kind.toByteArray(), it.matching.number, it.fingerprint.toByteArray(), it.onChange.number)
+            Native.engineAddWorkflow(handle, kind.toByteArray(), it.matching.number, fingerprintOf(it).toByteArray(), it.onChange.number)
         }
         for (name in activities.keys + fakes.keys) {
             val retry = activities[name]?.compensationRetry
             Native.engineAddActivity(
-                handle, name.toByteArray(), retry?.attempts ?: -1, retry?.initial?.inWholeMilliseconds ?: 0,
-                retry?.maximum?.inWholeMilliseconds ?: 0, retry?.factor ?: 0.0, retry?.jitter ?: 0.0, retry?.finalTypesText,
+                handle, name.toByteArray(), retry?.attempts ?: -1, retry?.initial?.roundedMs ?: 0,
+                retry?.maximum?.roundedMs ?: 0, retry?.factor ?: 0.0, retry?.jitter ?: 0.0, retry?.finalTypesText,
             )
         }
         if (work) Native.engineStart(handle)
@@ -107,6 +113,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         pollers.filter { it !== Thread.currentThread() }.forEach { it.join(STOP_MS) } // A workflow that never blocks keeps its thread.
         Native.engineFree(handle)
         calls.keys.forEach { tag -> calls.remove(tag)?.resumeWithException(closed()) }
+    }
+
+    internal fun checkOpen() {
+        if (isClosed) throw closed()
     }
 
     private fun closed() = Closed("the engine has been closed")
@@ -249,7 +259,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             operations[future] = function
             run.call("run '$name'") {
                 Native.contextExecute(
-                    run.context, future, retry.attempts, retry.initial.inWholeMilliseconds, retry.maximum.inWholeMilliseconds,
+                    run.context, future, retry.attempts, retry.initial.roundedMs, retry.maximum.roundedMs,
                     retry.factor, retry.jitter, retry.finalTypesText, timeoutMs,
                 )
             }
@@ -295,7 +305,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         Native.attemptFail(
             handle, event.attempt, failure.type.toByteArray(), failure.message.toByteArray(), failure.details?.toString()?.toByteArray(),
             isFinal = told?.isFinal == true || error is PayloadError, isCancelled = error is ActivityStopped,
-            nextDelay = told?.nextDelay?.inWholeMilliseconds ?: -1,
+            nextDelay = told?.nextDelay?.coerceAtLeast(1.milliseconds)?.inWholeMilliseconds ?: -1,
         )
     }
 
@@ -334,7 +344,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             calls[tag] = waiting
             waiting.invokeOnCancellation { calls.remove(tag) }
             try {
-                if (isClosed) throw closed()
+                checkOpen()
                 native { call(handle, tag) }
             } catch (error: PawlException) {
                 calls.remove(tag)?.resumeWithException(if (isClosed) closed() else error)
@@ -351,7 +361,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         input: I,
         onExisting: OnExisting = OnExisting.RETURN,
         tags: Map<String, String> = emptyMap(),
-    ): RunHandle<R> = startRun(kind, id, encodeFor("start", Codec(serializer<I>()), input), onExisting, tags, Codec(serializer<R>()))
+    ): RunHandle<R> = startRun(kind, id, encodeFor(input) { "input of run '$id'" }, onExisting, tags, codecOf { "result of run '$id'" })
 
     /** One without input. */
     public suspend inline fun <reified R> start(
@@ -359,7 +369,7 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         id: String,
         onExisting: OnExisting = OnExisting.RETURN,
         tags: Map<String, String> = emptyMap(),
-    ): RunHandle<R> = startRun(kind, id, encodeFor("start", Codec(serializer<Unit>()), Unit), onExisting, tags, Codec(serializer<R>()))
+    ): RunHandle<R> = startRun(kind, id, nullPayload, onExisting, tags, codecOf { "result of run '$id'" })
 
     /** Starts the run unless it is there, and sends it a signal, in one commit. */
     public suspend inline fun <reified I, reified T, reified R> signalWithStart(
@@ -372,14 +382,14 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         onExisting: OnExisting = OnExisting.RETURN,
         tags: Map<String, String> = emptyMap(),
     ): RunHandle<R> = startRun(
-        kind, id, encodeFor("signalWithStart", Codec(serializer<I>()), input), onExisting, tags, Codec(serializer<R>()),
-        signal, encodeFor("signalWithStart", Codec(serializer<T>()), value), event,
+        kind, id, encodeFor(input) { "input of run '$id'" }, onExisting, tags, codecOf { "result of run '$id'" },
+        signal, encodeFor(value) { "signal '$signal'" }, event,
     )
 
     /** A handle to a run that is there. Throws [NotFound]. */
     public suspend inline fun <reified R> get(id: String): RunHandle<R> {
         describe(id)
-        return handleOf(id, Codec(serializer<R>()))
+        return handleOf(id, codecOf { "result of run '$id'" })
     }
 
     public suspend fun describe(id: String): Description =
@@ -404,9 +414,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     }
 
     public suspend inline fun <reified T> resolve(runId: String, promise: String, value: T): Unit =
-        resolvePromise(runId, promise, encodeFor("resolve", Codec(serializer<T>()), value))
+        resolvePromise(runId, promise, encodeFor(value) { "promise '$promise'" })
 
     public suspend fun reject(runId: String, promise: String, type: String, message: String, details: JsonElement? = null) {
+        checkName("reject", promise)
         ask { engine, tag ->
             Native.clientReject(
                 engine, runId.toByteArray(), promise.toByteArray(), type.toByteArray(), message.toByteArray(), details?.toString()?.toByteArray(), tag,
@@ -434,11 +445,14 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
     @PublishedApi internal fun partsOf(token: String): Pair<String, String> =
         native { Native.promiseTokenParts(token.toByteArray()) }.let { String(it[0]) to String(it[1]) }
 
-    @PublishedApi internal fun <T> encodeFor(call: String, codec: Codec<T>, value: T): ByteArray = codec.encode(value) { call }
+    @PublishedApi internal inline fun <reified T> encodeFor(value: T, where: () -> String): ByteArray = encode(where(), codecOf(where), value)
+
+    @PublishedApi internal fun <T> encode(where: String, codec: Codec<T>, value: T): ByteArray = codec.encode(value) { where }
 
     @PublishedApi internal fun <R> handleOf(id: String, codec: Codec<R>): RunHandle<R> = RunHandle(this, id, false, codec)
 
     @PublishedApi internal suspend fun resolvePromise(runId: String, promise: String, payload: ByteArray) {
+        checkName("resolve", promise)
         ask { engine, tag -> Native.clientResolve(engine, runId.toByteArray(), promise.toByteArray(), payload, tag) }
     }
 
@@ -453,6 +467,8 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         signalPayload: ByteArray? = null,
         event: SignalEvent = SignalEvent(),
     ): RunHandle<R> {
+        if (kind.isEmpty()) throw UsageError("start: the kind must not be empty")
+        if (signal != null) checkName("signalWithStart", signal)
         val tagsText = if (tags.isEmpty()) null else payloadJson.encodeToString(tags).toByteArray()
         val reply = ask { engine, tag ->
             Native.clientStart(
@@ -476,6 +492,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
 internal fun SignalEvent.toPayload(): ByteArray? = if (this == SignalEvent()) {
     null
 } else {
-    val fields = listOf("id" to id, "source" to source, "type" to type, "subject" to subject, "time" to time)
-    JsonObject(fields.filter { it.second.isNotEmpty() }.associate { it.first to JsonPrimitive(it.second) }).toString().toByteArray()
+    checkExtensions()
+    val fields = listOf(
+        "id" to id, "source" to source, "type" to type, "subject" to subject, "time" to time,
+        "datacontenttype" to datacontenttype, "dataschema" to dataschema,
+    ).filter { it.second.isNotEmpty() } + extensions.toList()
+    JsonObject(fields.associate { it.first to JsonPrimitive(it.second) }).toString().toByteArray()
 }

@@ -123,6 +123,10 @@ internal fun exceptionFor(status: Int, message: String): PawlException = when (s
     else -> PawlException("$message (${Native.statusName(status)})")
 }
 
+internal fun checkName(what: String, name: String) {
+    if (name.isEmpty()) throw UsageError("$what: the name must not be empty")
+}
+
 /** Calls native code; what it refuses is thrown as users know it. */
 internal inline fun <T> native(call: () -> T): T = try {
     call()

@@ -6,6 +6,16 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 
+/** A limit; 0: none. What is shorter than a millisecond is one. */
+internal inline fun Duration?.limitMs(what: () -> String): Long = when {
+    this == null || this == Duration.INFINITE -> 0
+    isNegative() -> throw UsageError("${what()} is $this, which is negative")
+    else -> inWholeMilliseconds.coerceAtLeast(1)
+}
+
+/** Zero stays zero; what is shorter than a millisecond is one. */
+internal val Duration.roundedMs: Long get() = if (this > Duration.ZERO) inWholeMilliseconds.coerceAtLeast(1) else 0
+
 /** When and how often an activity is tried again. */
 public data class Retry(
     /** In all; 0: no limit. */
@@ -21,6 +31,11 @@ public data class Retry(
 ) {
     init {
         if (attempts < 0) throw UsageError("retry: attempts is $attempts; 0 is for no limit")
+        if (initial.isNegative()) throw UsageError("retry: initial is $initial; it is at least zero")
+        if (maximum < initial) throw UsageError("retry: maximum is $maximum; it is at least initial, which is $initial")
+        if (!(factor >= 1 && factor.isFinite())) throw UsageError("retry: factor is $factor; it is at least 1")
+        if (!(jitter in 0.0..1.0)) throw UsageError("retry: jitter is $jitter; it is from 0 to 1")
+        finalTypes.forEach { if (it.isEmpty() || '\n' in it) throw UsageError("retry: finalTypes has '$it', which is no type") }
     }
 
     internal val finalTypesText: ByteArray? get() = if (finalTypes.isEmpty()) null else finalTypes.joinToString("\n").toByteArray()
@@ -106,7 +121,20 @@ public data class SignalEvent(
     val type: String = "",
     val subject: String = "",
     val time: String = "",
-)
+    val datacontenttype: String = "",
+    val dataschema: String = "",
+    /** Other attributes, by their names. */
+    val extensions: Map<String, String> = emptyMap(),
+) {
+    internal fun checkExtensions() {
+        val bad = extensions.keys.firstOrNull { it in ATTRIBUTES || !it.matches(Regex("[a-z0-9]+")) } ?: return
+        throw UsageError("the event's attribute '$bad' is no extension: that is named with a-z and 0-9, and not like another attribute")
+    }
+
+    private companion object {
+        val ATTRIBUTES = setOf("specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "data")
+    }
+}
 
 /** A signal's value with its event. */
 public data class Signal<T>(val value: T, val event: SignalEvent)

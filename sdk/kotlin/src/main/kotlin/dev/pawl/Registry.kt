@@ -1,6 +1,5 @@
 package dev.pawl
 
-import kotlinx.serialization.serializer
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
@@ -16,7 +15,7 @@ public open class EngineBuilder internal constructor() {
     /** For people; empty: host and process. */
     public var workerName: String = ""
 
-    /** To take tasks from, with how many at once. */
+    /** To take tasks from, with how many at once; an empty map: none. */
     public var queues: Map<String, Int> = mapOf("default" to 64)
     public var lease: Duration = 30.seconds
 
@@ -36,33 +35,59 @@ public open class EngineBuilder internal constructor() {
     internal val activities = LinkedHashMap<String, ActivityDefinition>()
     internal val fakes = LinkedHashMap<String, ActivityDefinition>()
 
+    internal fun check() {
+        if (activityThreads < 1) throw UsageError("open: activityThreads is $activityThreads; it is at least 1")
+        if (cacheBytes < 0) throw UsageError("open: cacheBytes is $cacheBytes; 0 is for the default")
+        if (payloadBytesMax < 0) throw UsageError("open: payloadBytesMax is $payloadBytesMax; 0 is for the default")
+        if (!lease.isPositive() || lease == Duration.INFINITE) throw UsageError("open: lease is $lease; it is longer than zero, and finite")
+        for ((queue, count) in queues) {
+            if (queue.isEmpty()) throw UsageError("open: the name of a queue must not be empty")
+            if (count < 1) throw UsageError("open: of queue '$queue', $count tasks at once are to be taken; it is at least 1")
+        }
+    }
+
+    /** What open runs need to know about the code comes with the other function of this name. */
+    public inline fun <reified I, reified R> workflow(kind: String, noinline function: suspend (WorkflowContext, I) -> R): Unit =
+        workflow(kind, Matching.STRICT, function = function)
+
+    /** One without input. */
+    public inline fun <reified R> workflow(kind: String, noinline function: suspend (WorkflowContext) -> R): Unit =
+        workflow(kind, Matching.STRICT, function = function)
+
     public inline fun <reified I, reified R> workflow(
         kind: String,
-        noinline function: suspend (WorkflowContext, I) -> R,
         matching: Matching = Matching.STRICT,
         fingerprint: String = "",
         onChange: OnChange = OnChange.VERIFY,
-    ): Unit = add(kind, Codec(serializer<I>()), Codec(serializer<R>()), function, matching, fingerprint, onChange)
+        noinline function: suspend (WorkflowContext, I) -> R,
+    ): Unit = add(kind, codecOf { "input of workflow '$kind'" }, codecOf { "result of workflow '$kind'" }, function, matching, fingerprint, onChange)
 
     /** One without input. */
     public inline fun <reified R> workflow(
         kind: String,
-        noinline function: suspend (WorkflowContext) -> R,
         matching: Matching = Matching.STRICT,
         fingerprint: String = "",
         onChange: OnChange = OnChange.VERIFY,
-    ): Unit = add(kind, Codec(serializer<Unit>()), Codec(serializer<R>()), { ctx, _ -> function(ctx) }, matching, fingerprint, onChange)
+        noinline function: suspend (WorkflowContext) -> R,
+    ): Unit = add<Unit, R>(kind, codecOf { "" }, codecOf { "result of workflow '$kind'" }, { ctx, _ -> function(ctx) }, matching, fingerprint, onChange)
 
-    /** [function] may suspend or block. [compensationRetry]: when it runs as a compensation; null: ten attempts. */
-    public inline fun <reified I, reified R> activity(name: String, noinline function: suspend (I) -> R, compensationRetry: Retry? = null): Unit =
-        addActivity(name, Codec(serializer<I>()), Codec(serializer<R>()), { _, input -> function(input) }, compensationRetry)
+    /** [function] may suspend or block. */
+    public inline fun <reified I, reified R> activity(name: String, noinline function: suspend (I) -> R): Unit =
+        activity(name, null, function)
 
     /** One that wants to know about its attempt. */
+    public inline fun <reified I, reified R> activity(name: String, noinline function: suspend (Activity, I) -> R): Unit =
+        activity(name, null, function)
+
+    /** [compensationRetry]: when it runs as a compensation; null: ten attempts. */
+    public inline fun <reified I, reified R> activity(name: String, compensationRetry: Retry?, noinline function: suspend (I) -> R): Unit =
+        activity<I, R>(name, compensationRetry) { _: Activity, input: I -> function(input) }
+
     public inline fun <reified I, reified R> activity(
         name: String,
+        compensationRetry: Retry?,
         noinline function: suspend (Activity, I) -> R,
-        compensationRetry: Retry? = null,
-    ): Unit = addActivity(name, Codec(serializer<I>()), Codec(serializer<R>()), function, compensationRetry)
+    ): Unit = addActivity(name, codecOf { "input of activity '$name'" }, codecOf { "result of activity '$name'" }, function, compensationRetry)
 
     @PublishedApi internal fun <I, R> add(
         kind: String,
@@ -73,6 +98,7 @@ public open class EngineBuilder internal constructor() {
         fingerprint: String,
         onChange: OnChange,
     ) {
+        if (kind.isEmpty()) throw UsageError("workflow: the kind must not be empty")
         val body: WorkflowBody = { ctx, payload ->
             val input = inputs.decode(payload) { "input of workflow '$kind'" }
             results.encode(function(ctx, input)) { "result of workflow '$kind'" }
@@ -88,6 +114,7 @@ public open class EngineBuilder internal constructor() {
         function: suspend (Activity, I) -> R,
         compensationRetry: Retry?,
     ) {
+        checkName("activity", name)
         val before = activities.put(name, ActivityDefinition(compensationRetry, bodyOf(name, inputs, results, function)))
         if (before != null) throw UsageError("activity '$name' has been added before")
     }

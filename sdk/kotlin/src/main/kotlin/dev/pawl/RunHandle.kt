@@ -2,7 +2,6 @@ package dev.pawl
 
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeoutOrNull
-import kotlinx.serialization.serializer
 import kotlin.time.Duration
 
 /** A run, to ask about it and to act on it. */
@@ -44,16 +43,19 @@ public class RunHandle<R> internal constructor(
 
     /** False: the event, by its id and source, was sent before. */
     public suspend inline fun <reified T> signal(signal: String, value: T, event: SignalEvent = SignalEvent()): Boolean =
-        send(signal, Codec(serializer<T>()), value, event)
+        send(signal, codecOf { "signal '$signal'" }, value, event)
 
     public suspend fun signal(signal: String): Boolean = signal(signal, Unit)
 
-    public suspend inline fun <reified T> resolve(promise: String, value: T): Unit = resolveWith(promise, Codec(serializer<T>()), value)
+    public suspend inline fun <reified T> resolve(promise: String, value: T): Unit = resolveWith(promise, codecOf { "promise '$promise'" }, value)
 
     public suspend fun reject(promise: String, type: String, message: String): Unit = engine.reject(id, promise, type, message)
 
     public suspend fun cancel(reason: String = "") {
-        engine.ask { handle, tag -> Native.clientCancel(handle, name, reason.toByteArray(), tag) }
+        // It is recorded as it is; what would be read as JSON is written as JSON.
+        val isPlain = RecordedFailure.read(reason.toByteArray()).message == reason
+        val payload = if (isPlain) reason else payloadJson.encodeToString(reason)
+        engine.ask { handle, tag -> Native.clientCancel(handle, name, payload.toByteArray(), tag) }
     }
 
     /** Ends it at once; no code of it runs any more, no compensation either. */
@@ -78,6 +80,7 @@ public class RunHandle<R> internal constructor(
     }
 
     @PublishedApi internal suspend fun <T> send(signal: String, codec: Codec<T>, value: T, event: SignalEvent): Boolean {
+        checkName("signal", signal)
         val payload = codec.encode(value) { "signal '$signal'" }
         return engine.ask { handle, tag -> Native.clientSignal(handle, name, signal.toByteArray(), payload, event.toPayload(), tag) }.flag
     }

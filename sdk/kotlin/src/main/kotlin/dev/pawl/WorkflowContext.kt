@@ -1,10 +1,10 @@
 package dev.pawl
 
+import kotlinx.serialization.SerializationException
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
 import kotlinx.serialization.json.contentOrNull
-import kotlinx.serialization.serializer
 import java.time.Instant
 import kotlin.time.Duration
 
@@ -29,11 +29,11 @@ public class WorkflowContext internal constructor(
     public inline fun <reified R> run(
         name: String,
         retry: Retry = Retry(),
-        timeout: Duration = Duration.ZERO,
+        timeout: Duration? = null,
         stepKey: String? = null,
         noinline function: suspend Activity.() -> R,
     ): Future<R> {
-        val codec = Codec(serializer<R>())
+        val codec = codecOf<R> { "result of '$name'" }
         return operation(name, null, codec, retry, timeout, stepKey) { activity -> encodeResult(codec, name, function(activity)) }
     }
 
@@ -42,22 +42,22 @@ public class WorkflowContext internal constructor(
         name: String,
         input: I,
         retry: Retry = Retry(),
-        timeout: Duration = Duration.ZERO,
+        timeout: Duration? = null,
         stepKey: String? = null,
         noinline function: suspend Activity.(I) -> R,
     ): Future<R> {
-        val codec = Codec(serializer<R>())
-        return operation(name, encode("argument of run '$name'", Codec(serializer<I>()), input), codec, retry, timeout, stepKey) { activity ->
+        val codec = codecOf<R> { "result of '$name'" }
+        return operation(name, encodeFor(input) { "argument of run '$name'" }, codec, retry, timeout, stepKey) { activity ->
             encodeResult(codec, name, function(activity, input))
         }
     }
 
     /** Puts a task on a queue, for whichever worker has an activity of this type. */
     public inline fun <reified I, reified R> schedule(type: String, input: I, options: TaskOptions = TaskOptions()): Future<R> =
-        task(type, encode("input of task '$type'", Codec(serializer<I>()), input), Codec(serializer<R>()), options)
+        task(type, encodeFor(input) { "input of task '$type'" }, codecOf { "result of task '$type'" }, options)
 
     public inline fun <reified R> schedule(type: String, options: TaskOptions = TaskOptions()): Future<R> =
-        task(type, null, Codec(serializer<R>()), options)
+        task(type, null, codecOf { "result of task '$type'" }, options)
 
     // --- Time ---
 
@@ -87,14 +87,14 @@ public class WorkflowContext internal constructor(
     // --- From outside ---
 
     /** Waits for the next signal of this name. They queue up while nobody waits. */
-    public inline fun <reified T> signal(name: String, timeout: Duration = Duration.ZERO, stepKey: String? = null): Future<T> {
-        val codec = Codec(serializer<T>())
+    public inline fun <reified T> signal(name: String, timeout: Duration? = null, stepKey: String? = null): Future<T> {
+        val codec = codecOf<T> { "signal '$name'" }
         return wait(StepKind.SIGNAL, name, timeout, stepKey) { payload, _ -> decode("signal '$name'", codec, payload) }
     }
 
     /** The same, with the event that the signal came as. */
-    public inline fun <reified T> signalWithEvent(name: String, timeout: Duration = Duration.ZERO, stepKey: String? = null): Future<Signal<T>> {
-        val codec = Codec(serializer<T>())
+    public inline fun <reified T> signalWithEvent(name: String, timeout: Duration? = null, stepKey: String? = null): Future<Signal<T>> {
+        val codec = codecOf<T> { "signal '$name'" }
         return wait(StepKind.SIGNAL, name, timeout, stepKey) { payload, extra ->
             Signal(decode("signal '$name'", codec, payload), eventOf(extra))
         }
@@ -103,18 +103,19 @@ public class WorkflowContext internal constructor(
     /** A signal that nobody has taken is there. */
     public fun hasSignal(name: String): Boolean {
         run.check("hasSignal")
+        checkName("hasSignal", name)
         return run.call("hasSignal") { Native.contextSignalCount(run.context, name.toByteArray()) } > 0
     }
 
     /** Takes it, without waiting; null if there is none. */
     public inline fun <reified T> trySignal(name: String): Signal<T>? {
-        val codec = Codec(serializer<T>())
+        val codec = codecOf<T> { "signal '$name'" }
         return takeSignal(name) { payload, extra -> Signal(decode("signal '$name'", codec, payload), eventOf(extra)) }
     }
 
     /** Something that somebody outside will resolve or reject, once. */
-    public inline fun <reified T> promise(name: String, timeout: Duration = Duration.ZERO, stepKey: String? = null): PromiseFuture<T> {
-        val codec = Codec(serializer<T>())
+    public inline fun <reified T> promise(name: String, timeout: Duration? = null, stepKey: String? = null): PromiseFuture<T> {
+        val codec = codecOf<T> { "promise '$name'" }
         return openPromise(name, timeout, stepKey) { payload -> decode("promise '$name'", codec, payload) }
     }
 
@@ -122,10 +123,10 @@ public class WorkflowContext internal constructor(
 
     /** Starts a run of its own. If there is one with this id, it fails: [ChildFailed]. */
     public inline fun <reified I, reified R> child(kind: String, id: String, input: I, options: ChildOptions = ChildOptions()): Future<R> =
-        openChild(kind, id, encode("input of child '$id'", Codec(serializer<I>()), input), Codec(serializer<R>()), options)
+        openChild(kind, id, encodeFor(input) { "input of child '$id'" }, codecOf { "result of child '$id'" }, options)
 
     public inline fun <reified R> child(kind: String, id: String, options: ChildOptions = ChildOptions()): Future<R> =
-        openChild(kind, id, null, Codec(serializer<R>()), options)
+        openChild(kind, id, null, codecOf { "result of child '$id'" }, options)
 
     /** Sends a signal to another run, once. Complete when it is on its way; nobody gets it if there is no such run. */
     public inline fun <reified T> sendSignal(
@@ -134,14 +135,14 @@ public class WorkflowContext internal constructor(
         value: T,
         event: SignalEvent = SignalEvent(),
         stepKey: String? = null,
-    ): Future<Unit> = send(runId, signal, encode("signal '$signal'", Codec(serializer<T>()), value), event, stepKey)
+    ): Future<Unit> = send(runId, signal, encodeFor(value) { "signal '$signal'" }, event, stepKey)
 
     // --- State: values that people can see from outside while the run goes on ---
 
     public inline fun <reified T> set(key: String, value: T, stepKey: String? = null): Unit =
-        setState(key, encode("state '$key'", Codec(serializer<T>()), value), stepKey)
+        setState(key, encodeFor(value) { "state '$key'" }, stepKey)
 
-    public inline fun <reified T> get(key: String): T? = getState(key, Codec(serializer<T>()))
+    public inline fun <reified T> get(key: String): T? = getState(key, codecOf { "state '$key'" })
 
     public fun clear(key: String, stepKey: String? = null) {
         open("clear", StepKind.STATE, key, stepKey, clear = true)
@@ -238,7 +239,7 @@ public class WorkflowContext internal constructor(
         checkpointEvery: Int = 20,
         stepKey: String? = null,
         noinline body: suspend (WorkflowContext, S) -> LoopStep<S, V>,
-    ): V = runLoop(Codec(serializer<S>()), Codec(serializer<V>()), state, { true }, checkpointEvery, stepKey, body).value
+    ): V = runLoop(codecOf { "state of a loop" }, codecOf { "result of a loop" }, state, { true }, checkpointEvery, stepKey, body).value
 
     /** The same as long as [goesOn] holds for the state: a pure function of it. */
     public suspend inline fun <reified S, reified V> loopWhile(
@@ -247,20 +248,20 @@ public class WorkflowContext internal constructor(
         checkpointEvery: Int = 20,
         stepKey: String? = null,
         noinline body: suspend (WorkflowContext, S) -> LoopStep<S, V>,
-    ): LoopEnd<S, V> = runLoop(Codec(serializer<S>()), Codec(serializer<V>()), state, goesOn, checkpointEvery, stepKey, body)
+    ): LoopEnd<S, V> = runLoop(codecOf { "state of a loop" }, codecOf { "result of a loop" }, state, goesOn, checkpointEvery, stepKey, body)
 
     /**
      * Ends this run; the next one of the same id starts with [input]. Never returns: it throws what is no Exception;
      * a handler of any Throwable must throw it again.
      */
-    public inline fun <reified I> recur(input: I): Nothing = recurWith(encode("input of recur", Codec(serializer<I>()), input))
+    public inline fun <reified I> recur(input: I): Nothing = recurWith(encodeFor(input) { "input of recur" })
 
     /**
      * Registers a compensation: an activity by its name, with its input. When the workflow fails or is cancelled, those
      * that were registered run, last in first out, without the workflow's code.
      */
     public inline fun <reified I> compensate(activity: String, input: I, stepKey: String? = null): Unit =
-        register(activity, encode("input of compensation '$activity'", Codec(serializer<I>()), input), stepKey)
+        register(activity, encodeFor(input) { "input of compensation '$activity'" }, stepKey)
 
     public fun compensateWithoutInput(activity: String, stepKey: String? = null): Unit = register(activity, null, stepKey)
 
@@ -305,6 +306,8 @@ public class WorkflowContext internal constructor(
         return run.open(text, kind, branch, version, name, childKind, target, stepKey, payload, clear, number, checkpointEvery, extra)
     }
 
+    @PublishedApi internal inline fun <reified T> encodeFor(value: T, where: () -> String): ByteArray = encode(where(), codecOf(where), value)
+
     @PublishedApi internal fun <T> encode(where: String, codec: Codec<T>, value: T): ByteArray = codec.encode(value) { where }
 
     @PublishedApi internal fun <T> decode(where: String, codec: Codec<T>, payload: ByteArray?): T = codec.decode(payload) { where }
@@ -316,40 +319,42 @@ public class WorkflowContext internal constructor(
         input: ByteArray?,
         codec: Codec<R>,
         retry: Retry,
-        timeout: Duration,
+        timeout: Duration?,
         stepKey: String?,
         body: suspend (Activity) -> ByteArray,
     ): Future<R> {
+        val timeoutMs = timeout.limitMs { "run '$name': the timeout" }
         val opened = open("run", StepKind.OPERATION, name, stepKey, payload = input)
         if (opened.mustExecute) {
-            run.host.execute(run, opened.future, name, input, body, retry, timeout.inWholeMilliseconds)
+            run.host.execute(run, opened.future, name, input, body, retry, timeoutMs)
         }
         return Future(run, opened.future, StepKind.OPERATION, name) { codec.decode(it.payload) { "result of '$name'" } }
     }
 
     @PublishedApi internal fun <R> task(type: String, input: ByteArray?, codec: Codec<R>, options: TaskOptions): Future<R> {
-        val opened = open("schedule", StepKind.TASK, type, options.stepKey, payload = input, extra = options.toExtra())
+        val opened = open("schedule", StepKind.TASK, type, options.stepKey, payload = input, extra = options.toExtra(type))
         return Future(run, opened.future, StepKind.TASK, type) { codec.decode(it.payload) { "result of task '$type'" } }
     }
 
     @PublishedApi internal fun <T> wait(
         kind: StepKind,
         name: String,
-        timeout: Duration,
+        timeout: Duration?,
         stepKey: String?,
         read: (ByteArray?, ByteArray) -> T,
     ): Future<T> {
-        val opened = open("signal", kind, name, stepKey, number = timeout.inWholeMilliseconds)
+        val opened = open("signal", kind, name, stepKey, number = timeout.limitMs { "signal '$name': the timeout" })
         return Future(run, opened.future, kind, name) { read(it.payload, it.extra) }
     }
 
-    @PublishedApi internal fun <T> openPromise(name: String, timeout: Duration, stepKey: String?, read: (ByteArray?) -> T): PromiseFuture<T> {
-        val opened = open("promise", StepKind.PROMISE, name, stepKey, number = timeout.inWholeMilliseconds)
+    @PublishedApi internal fun <T> openPromise(name: String, timeout: Duration?, stepKey: String?, read: (ByteArray?) -> T): PromiseFuture<T> {
+        val opened = open("promise", StepKind.PROMISE, name, stepKey, number = timeout.limitMs { "promise '$name': the timeout" })
         return PromiseFuture(run, opened.future, name) { read(it.payload) }
     }
 
     @PublishedApi internal fun <T> takeSignal(name: String, read: (ByteArray?, ByteArray) -> T): T? {
         run.check("trySignal")
+        checkName("trySignal", name)
         val block = Block(run.call("trySignal") { Native.contextTakeSignal(run.context, branch, name.toByteArray()) } ?: return null)
         block.int() // It is there.
         val hasPayload = block.int() != 0
@@ -359,9 +364,17 @@ public class WorkflowContext internal constructor(
 
     @PublishedApi internal fun eventOf(extra: ByteArray): SignalEvent {
         if (extra.isEmpty()) return SignalEvent()
-        val fields = payloadJson.parseToJsonElement(String(extra)) as? JsonObject ?: return SignalEvent()
+        val fields = try {
+            payloadJson.parseToJsonElement(String(extra)) as? JsonObject
+        } catch (_: SerializationException) {
+            null
+        } ?: return SignalEvent() // Whoever sent it: the workflow cannot do anything about it.
         fun text(name: String) = (fields[name] as? JsonPrimitive)?.contentOrNull ?: ""
-        return SignalEvent(text("id"), text("source"), text("type"), text("subject"), text("eventTime"))
+        val extensions = (fields["extensions"] as? JsonObject)?.mapValues { (it.value as? JsonPrimitive)?.content ?: it.value.toString() }
+        return SignalEvent(
+            text("id"), text("source"), text("type"), text("subject"), text("eventTime"), text("datacontenttype"), text("dataschema"),
+            extensions ?: emptyMap(),
+        )
     }
 
     @PublishedApi internal fun <R> openChild(kind: String, id: String, input: ByteArray?, codec: Codec<R>, options: ChildOptions): Future<R> {
@@ -393,6 +406,10 @@ public class WorkflowContext internal constructor(
             put("type", event.type.ifEmpty { signal })
             put("subject", event.subject)
             put("eventTime", event.time)
+            put("datacontenttype", event.datacontenttype)
+            put("dataschema", event.dataschema)
+            event.checkExtensions()
+            if (event.extensions.isNotEmpty()) put("extensions", JsonObject(event.extensions.mapValues { JsonPrimitive(it.value) }))
         }
         return fields.toString().toByteArray()
     }
@@ -403,6 +420,7 @@ public class WorkflowContext internal constructor(
 
     @PublishedApi internal fun <T> getState(key: String, codec: Codec<T>): T? {
         run.check("get")
+        checkName("get", key)
         return run.call("get") { Native.contextState(run.context, key.toByteArray()) }?.let { codec.decode(it) { "state '$key'" } }
     }
 
@@ -493,24 +511,25 @@ public data class TaskOptions(
     val queue: String = "default",
     /** Higher ones are taken first. */
     val priority: Int = 0,
-    /** Of one attempt; zero: none, here and below. */
-    val timeout: Duration = Duration.ZERO,
+    /** Of one attempt; null: none, here and below. */
+    val timeout: Duration? = null,
     /** Of all of it, from the call on. */
-    val totalTimeout: Duration = Duration.ZERO,
+    val totalTimeout: Duration? = null,
     /** Until a worker takes it, each time. */
-    val waitTimeout: Duration = Duration.ZERO,
+    val waitTimeout: Duration? = null,
     /** Between two heartbeats. */
-    val heartbeatTimeout: Duration = Duration.ZERO,
+    val heartbeatTimeout: Duration? = null,
     val retry: Retry = Retry(),
     val stepKey: String? = null,
 ) {
-    internal fun toExtra(): ByteArray {
-        if (queue.isEmpty()) throw UsageError("schedule: the queue must not be empty")
+    internal fun toExtra(type: String): ByteArray {
+        if (queue.isEmpty()) throw UsageError("schedule '$type': the queue must not be empty")
         return native {
             Native.taskExtra(
-                queue.toByteArray(), priority, waitTimeout.inWholeMilliseconds, timeout.inWholeMilliseconds,
-                totalTimeout.inWholeMilliseconds, heartbeatTimeout.inWholeMilliseconds, retry.attempts,
-                retry.initial.inWholeMilliseconds, retry.maximum.inWholeMilliseconds, retry.factor, retry.jitter, retry.finalTypesText,
+                queue.toByteArray(), priority, waitTimeout.limitMs { "schedule '$type': the waitTimeout" },
+                timeout.limitMs { "schedule '$type': the timeout" }, totalTimeout.limitMs { "schedule '$type': the totalTimeout" },
+                heartbeatTimeout.limitMs { "schedule '$type': the heartbeatTimeout" }, retry.attempts, retry.initial.roundedMs,
+                retry.maximum.roundedMs, retry.factor, retry.jitter, retry.finalTypesText,
             )
         }
     }

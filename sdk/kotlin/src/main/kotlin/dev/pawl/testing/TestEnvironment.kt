@@ -6,8 +6,9 @@ import dev.pawl.Codec
 import dev.pawl.Engine
 import dev.pawl.EngineBuilder
 import dev.pawl.Native
+import dev.pawl.checkName
+import dev.pawl.codecOf
 import dev.pawl.native
-import kotlinx.serialization.serializer
 import java.time.Instant
 import kotlin.time.Duration
 
@@ -17,9 +18,10 @@ public class TestBuilder internal constructor() : EngineBuilder() {
 
     /** Calls [function] instead of the operation or activity of this name, which need not be registered. */
     public inline fun <reified I, reified R> fake(name: String, noinline function: suspend (I) -> R): Unit =
-        addFake(name, Codec(serializer<I>()), Codec(serializer<R>())) { _, input -> function(input) }
+        addFake<I, R>(name, codecOf { "input of fake '$name'" }, codecOf { "result of fake '$name'" }) { _, input -> function(input) }
 
     @PublishedApi internal fun <I, R> addFake(name: String, inputs: Codec<I>, results: Codec<R>, function: suspend (Activity, I) -> R) {
+        checkName("fake", name)
         fakes[name] = ActivityDefinition(null, bodyOf(name, inputs, results, function))
     }
 }
@@ -31,7 +33,10 @@ public class TestBuilder internal constructor() : EngineBuilder() {
 public class TestEnvironment internal constructor(builder: TestBuilder) : Engine("", builder, isTest = true, builder.replayEveryTurn) {
     public constructor(setup: TestBuilder.() -> Unit) : this(TestBuilder().apply(setup))
 
-    public fun now(): Instant = Instant.ofEpochMilli(native { testNow() })
+    public fun now(): Instant {
+        checkOpen()
+        return Instant.ofEpochMilli(native { testNow() })
+    }
 
     /** Lets time pass, and what becomes due on the way be done. */
     public suspend fun advance(duration: Duration) {
