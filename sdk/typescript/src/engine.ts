@@ -9,7 +9,7 @@ import { installGuards } from "./guards";
 import { C, native, type Handle, type NativeRetry } from "./native";
 import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, timeLimit, type Duration } from "./options";
 import { decode, encode, encodeDetails, failureOf, messageOf } from "./payload";
-import { Run, type Host } from "./run";
+import { forgive, Run, type Host } from "./run";
 import { workflowOptions, type WorkflowFunction } from "./workflow";
 
 export interface EngineOptions {
@@ -305,6 +305,7 @@ export class Engine extends Client implements Host {
 
   private fail(attempt: Attempt, error: unknown): void {
     attempt.end();
+    forgive(error);
     try {
       this.tellFailure(attempt, error);
     } catch (mistake) {

@@ -2,9 +2,8 @@
 // instead. Patched once, for the whole process; outside of workflow code nothing changes.
 //
 // Not caught: functions that somebody took aside before (`const { now } = Date` at the top of a
-// module that was loaded earlier), synchronous I/O (fs.readFileSync), environment variables, and
-// values shared between runs. Awaiting what is not a step is caught elsewhere: see Run.
-import type * as crypto from "node:crypto";
+// module that was loaded earlier; `import { setTimeout } from "node:timers"` follows), files and child
+// processes, environment variables, and values shared between runs. Awaiting what is not a step is caught elsewhere: see Run.
 import { syncBuiltinESMExports } from "node:module";
 
 import { UsageError } from "./errors";
@@ -21,7 +20,8 @@ type Callable = (...args: unknown[]) => unknown;
 
 function guard(holder: object | undefined, name: string, what: string, instead: string): void {
   const original = (holder as Record<string, Callable> | undefined)?.[name];
-  if (typeof original !== "function") {
+  const isFixed = holder !== undefined && Object.getOwnPropertyDescriptor(holder, name)?.configurable === false;
+  if (typeof original !== "function" || isFixed) {
     return;
   }
   const guarded = function (this: unknown, ...args: unknown[]): unknown {
@@ -58,6 +58,13 @@ function guardDate(): void {
 
 const SLEEP = "ctx.sleep()";
 const STEP = "an activity: ctx.run(name, function)";
+const NETWORK = {
+  http: ["get", "request"],
+  https: ["get", "request"],
+  net: ["connect", "createConnection"],
+  tls: ["connect"],
+  dns: ["lookup", "resolve"],
+};
 let isInstalled = false;
 
 export function installGuards(): void {
@@ -67,19 +74,28 @@ export function installGuards(): void {
   isInstalled = true;
   guardDate();
   guard(Math, "random", "Math.random()", "ctx.random()");
-  guard(globalThis, "setTimeout", "setTimeout()", SLEEP);
-  guard(globalThis, "setInterval", "setInterval()", SLEEP);
-  guard(globalThis, "setImmediate", "setImmediate()", SLEEP);
+  // The modules themselves: what `import * as` gives is a copy.
+  for (const holder of [globalThis, require("node:timers"), require("node:timers/promises")] as object[]) {
+    guard(holder, "setTimeout", "setTimeout()", SLEEP);
+    guard(holder, "setInterval", "setInterval()", SLEEP);
+    guard(holder, "setImmediate", "setImmediate()", SLEEP);
+  }
+  guard((require("node:timers/promises") as { scheduler: object }).scheduler, "wait", "scheduler.wait()", SLEEP);
+  for (const [name, calls] of Object.entries(NETWORK)) {
+    for (const call of calls) {
+      guard(require(`node:${name}`) as object, call, `${name}.${call}()`, STEP);
+    }
+  }
   guard(globalThis, "fetch", "fetch()", STEP);
   guard(performance, "now", "performance.now()", "ctx.now()");
   guard(process, "hrtime", "process.hrtime()", "ctx.now()");
   guard(process.hrtime, "bigint", "process.hrtime.bigint()", "ctx.now()");
   guard(globalThis.crypto, "randomUUID", "crypto.randomUUID()", "ctx.uuid()");
   guard(globalThis.crypto, "getRandomValues", "crypto.getRandomValues()", "ctx.random()");
-  // The object itself: what `import * as` gives is a copy.
-  const module = require("node:crypto") as typeof crypto;
-  guard(module, "randomUUID", "crypto.randomUUID()", "ctx.uuid()");
-  guard(module, "randomBytes", "crypto.randomBytes()", "ctx.random()");
-  guard(module, "randomInt", "crypto.randomInt()", "ctx.random()");
+  const crypto = require("node:crypto") as object;
+  guard(crypto, "randomUUID", "crypto.randomUUID()", "ctx.uuid()");
+  for (const name of ["randomBytes", "randomInt", "randomFill", "randomFillSync"]) {
+    guard(crypto, name, `crypto.${name}()`, "ctx.random()");
+  }
   syncBuiltinESMExports();
 }

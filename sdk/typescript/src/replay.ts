@@ -8,7 +8,7 @@ import { installGuards } from "./guards";
 import { C, native } from "./native";
 import { MATCHING, pick, type Duration, type Matching } from "./options";
 import { encode, encodeFailure } from "./payload";
-import { Run, type Host } from "./run";
+import { forgive, Run, type Host } from "./run";
 import { workflowOptions, type WorkflowFunction } from "./workflow";
 
 /** An entry of a history; see docs/formats/scenario.md. */
@@ -114,6 +114,7 @@ class ReplayHost implements Host {
         isLater = typeof (result as PromiseLike<unknown> | undefined)?.then === "function";
         payload = isLater ? "" : encode(result, where);
       } catch (error) {
+        forgive(error);
         failure = encodeFailure(error);
       } finally {
         setExecuting(self);
@@ -126,7 +127,10 @@ class ReplayHost implements Host {
       .then((value) => encode(value, where))
       .then(
         (payload) => complete(C.VALUE, payload),
-        (error: unknown) => complete(C.FAILED, encodeFailure(error)),
+        (error: unknown) => {
+          forgive(error);
+          complete(C.FAILED, encodeFailure(error));
+        },
       )
       .finally(() => this.running.delete(running));
     this.running.add(running);

@@ -43,6 +43,15 @@ const NOT_A_STEP =
   "the workflow awaits something that is not a step: only what its ctx gives out can be awaited in a workflow. " +
   "Put I/O and other promises into an activity: ctx.run(name, function)";
 
+// Who threw it cannot be told from where it is thrown.
+const trespassers = new WeakMap<object, Run>();
+
+/** An activity has failed by `error`: its run may know, it is no code of a workflow that went on. */
+export function forgive(error: unknown): void {
+  const run = typeof error === "object" && error !== null ? trespassers.get(error) : undefined;
+  run?.forgive();
+}
+
 export class Run {
   /** What is blocked, by await. */
   private readonly waiting = new Map<Handle, (state: number, decidedBy: number) => void>();
@@ -226,19 +235,26 @@ export class Run {
       throw this.violation;
     }
     if (!this.isActive || executing() !== this) {
-      if (this.isActive || executing() !== undefined) {
+      if (executing() !== undefined) {
         throw new UsageError(`${call}: the context belongs to another run`);
       }
       const error = new UsageError(
         `${call}: the context was used outside of its workflow's turn: in an activity, after the end, or after ` +
           "awaiting something that is not a step",
       );
-      this.trespass ??= error;
+      if (this.trespass === undefined) {
+        this.trespass = error;
+        trespassers.set(error, this);
+      }
       throw error;
     }
     if (this.nextInput !== undefined) {
       throw new Recurred();
     }
+  }
+
+  forgive(): void {
+    this.trespass = undefined;
   }
 
   /** A call of the library. A violation stops the run, whoever catches it. */

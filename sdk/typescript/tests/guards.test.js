@@ -1,12 +1,15 @@
 // What must not be used in workflow code says so, and says what to use instead.
 "use strict";
 const assert = require("node:assert/strict");
+const { spawnSync } = require("node:child_process");
 const crypto = require("node:crypto");
+const fs = require("node:fs");
+const path = require("node:path");
 const { describe, test } = require("node:test");
 const { setTimeout: realSleep } = require("node:timers/promises");
 const { UsageError, WorkflowFailed } = require("../dist/cjs/index.js");
 const { replay } = require("../dist/cjs/testing.js");
-const { withEnvironment } = require("./support/environment.js");
+const { withEnvironment, withFolder } = require("./support/environment.js");
 
 const refused = {
   "Date.now()": [() => Date.now(), "ctx.now()"],
@@ -23,6 +26,16 @@ const refused = {
   "crypto.randomUUID()": [() => crypto.randomUUID(), "ctx.uuid()"],
   "globalThis.crypto.randomUUID()": [() => globalThis.crypto.randomUUID(), "ctx.uuid()"],
   "crypto.randomBytes()": [() => crypto.randomBytes(4), "ctx.random()"],
+  "crypto.randomInt()": [() => crypto.randomInt(4), "ctx.random()"],
+  "crypto.randomFillSync()": [() => crypto.randomFillSync(Buffer.alloc(4)), "ctx.random()"],
+  "crypto.getRandomValues()": [() => crypto.getRandomValues(Buffer.alloc(4)), "ctx.random()"],
+  "timers.setTimeout()": [() => require("node:timers").setTimeout(() => {}, 1), "ctx.sleep()"],
+  "timers/promises.setTimeout()": [() => require("node:timers/promises").setTimeout(1), "ctx.sleep()"],
+  "timers/promises.scheduler.wait()": [() => require("node:timers/promises").scheduler.wait(1), "ctx.sleep()"],
+  "http.get()": [() => require("node:http").get("http://localhost:1"), "ctx.run("],
+  "https.request()": [() => require("node:https").request("https://localhost:1"), "ctx.run("],
+  "net.connect()": [() => require("node:net").connect(1), "ctx.run("],
+  "dns.lookup()": [() => require("node:dns").lookup("localhost", () => {}), "ctx.run("],
 };
 
 describe("in workflow code", () => {
@@ -42,6 +55,25 @@ describe("in workflow code", () => {
     }
   }
 
+  test("what a module imported by name is refused, too", { timeout: 20_000 }, () =>
+    withFolder((folder) => {
+      const testing = JSON.stringify(path.join(__dirname, "..", "dist", "esm", "testing.mjs"));
+      const file = path.join(folder, "imports.mjs");
+      fs.writeFileSync(file, `
+        import { setTimeout } from "node:timers";
+        import { setTimeout as later } from "node:timers/promises";
+        import { get } from "node:http";
+        import { randomInt } from "node:crypto";
+        import { replay } from ${testing};
+        for (const call of [() => setTimeout(() => {}, 1), () => later(1), () => get("http://localhost:1"), () => randomInt(5)]) {
+          const { error } = await replay(async () => call());
+          console.log(error?.name);
+        }
+        setTimeout(() => console.log("outside"), 1);`);
+      const { stdout, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8" });
+      assert.equal(stdout, `${"UsageError\n".repeat(4)}outside\n`, stderr);
+    }));
+
   test("dates that do not depend on the clock are fine, and so are promises and microtasks", async () => {
     const { outcome, result, error } = await replay(async (ctx) => {
       await new Promise((resolve) => queueMicrotask(resolve));
@@ -55,9 +87,18 @@ describe("in workflow code", () => {
 
 describe("outside of workflow code", () => {
   test("all of it works: in operations, activities and tests", { timeout: 20_000 }, async () => {
+    const server = require("node:http").createServer((_request, response) => response.end("hello"));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = `http://127.0.0.1:${server.address().port}`;
+    const fetched = async () => {
+      const body = await (await fetch(address)).text();
+      const got = await new Promise((resolve) => require("node:http").get(address, resolve));
+      got.resume();
+      return [body, got.statusCode];
+    };
     const calls = () => [typeof Date.now(), new Date() instanceof Date, typeof Math.random(), crypto.randomUUID().length];
     const expected = ["number", true, "number", 36];
-    const workflow = async (ctx) => [await ctx.run("calls", calls), await ctx.schedule("calls")];
+    const workflow = async (ctx) => [await ctx.run("calls", calls), await ctx.schedule("calls"), await ctx.run("get", fetched)];
     const activities = {
       calls: async () => {
         await realSleep(1);
@@ -66,8 +107,10 @@ describe("outside of workflow code", () => {
       },
     };
     await withEnvironment({ workflows: { workflow }, activities }, async (env) => {
-      assert.deepEqual(await (await env.start(workflow)).result(), [expected, expected]);
+      assert.deepEqual(await (await env.start(workflow)).result(), [expected, expected, ["hello", 200]]);
     });
+    server.close();
+    server.closeAllConnections();
     assert.deepEqual(calls(), expected);
     assert.equal(new Date(5).constructor, Date);
   });
@@ -123,6 +166,35 @@ describe("awaiting what is not a step", () => {
       await assert.rejects((await env.start(workflow)).result(), /outside of its workflow's turn: in an activity/);
     });
   });
+
+  for (const isLater of [false, true]) {
+    test(`it fails just that operation${isLater ? ", also after an await" : ""}`, { timeout: 20_000 }, async () => {
+      const workflow = async (ctx) => {
+        const inner = async () => {
+          if (isLater) {
+            await realSleep(1);
+          }
+          return ctx.now();
+        };
+        const errors = [];
+        for (const body of isLater ? [inner] : [inner, () => ctx.now()]) {
+          await ctx.run("inner", body).catch(({ type, message }) => errors.push([type, message]));
+        }
+        return [errors, await ctx.run("after", () => 1)];
+      };
+      const check = ([errors, after]) => {
+        assert.equal(after, 1);
+        for (const [type, message] of errors) {
+          assert.equal(type, "UsageError");
+          assert.match(message, /^now: the context was used outside of its workflow's turn: in an activity/);
+        }
+      };
+      await withEnvironment({ workflows: { workflow } }, async (env) => check(await (await env.start(workflow)).result()));
+      const replayed = await replay(workflow);
+      assert.equal(replayed.outcome, "completed", String(replayed.error));
+      check(replayed.result);
+    });
+  }
 
   test("a context of another run is refused", { timeout: 20_000 }, async () => {
     let other;
