@@ -31,6 +31,8 @@ private suspend fun suspending(n: Int): Int {
 
 private fun knowing(activity: Activity, n: Int): String = "${activity.name} ${activity.runId} ${activity.attempt} $n ${activity.key.length}"
 
+private fun buggy(n: Int): Int = listOf<Int>()[n]
+
 fun Harness.activityTests() {
     test("activities: plain, suspending, and knowing their attempt") {
         TestEnvironment {
@@ -97,6 +99,21 @@ fun Harness.activityTests() {
             for (kind in listOf("operation", "workflow")) {
                 val failure = thrown<WorkflowFailed> { it.start<Unit, Int>(kind, kind, Unit).result(5.seconds) }
                 same("Evil: its message cannot be read", "${failure.type}: ${failure.message}")
+            }
+        }
+    }
+    test("a bug leaves its place with the failure, unless the error says more") {
+        TestEnvironment {
+            activity("buggy", ::buggy)
+            activity<Int, Int>("says more") { throw ActivityError("Refused", "no", JsonPrimitive(42)) }
+            workflow<String, Int>("w") { ctx, type -> if (type.isEmpty()) buggy(1) else ctx.schedule<Int, Int>(type, 1).await() }
+            workflow<Unit, Int>("operation") { ctx, _ -> ctx.run<Int>("o") { buggy(1) }.await() }
+        }.use { env ->
+            suspend fun detailsOf(type: String) = thrown<WorkflowFailed> { env.start<String, Int>("w", "w $type", type).result() }.details.toString()
+            same("42", detailsOf("says more"))
+            val operation = thrown<WorkflowFailed> { env.start<Unit, Int>("operation", "o", Unit).result() }.details.toString()
+            for (details in listOf(detailsOf("buggy"), detailsOf(""), operation)) {
+                holds(Regex("\\{\"at\":\\[\"ActivityTests.kt:\\d+ buggy\".*").matches(details), details)
             }
         }
     }

@@ -7,6 +7,9 @@ import dev.pawl.StoreError
 import dev.pawl.UsageError
 import java.io.File
 
+/** For the test of a library that is not there. */
+fun main() = println(Pawl.version)
+
 fun Harness.nativeTests() {
     // The header's numbers as C sees them.
     val native = String(Native.numbers()).lines().filter { it.isNotEmpty() }.associate { it.substringBefore('=') to it.substringAfter('=').toInt() }
@@ -27,6 +30,13 @@ fun Harness.nativeTests() {
     }
     test("the library says its version") {
         holds(Pawl.version.matches(Regex("""\d+\.\d+\.\d+""")), Pawl.version)
+    }
+    test("a library that is not there is one clear sentence") {
+        val java = File(System.getProperty("java.home"), "bin/java").path
+        val program = ProcessBuilder(java, "-cp", System.getProperty("java.class.path"), "tests.NativeTestsKt").redirectErrorStream(true)
+        program.environment()["PAWL_LIBRARY"] = "/nowhere/libpawl.so"
+        val text = program.start().inputStream.use { String(it.readAllBytes()) }
+        holds("Error: PAWL_LIBRARY is '/nowhere/libpawl.so', and there is no such file" in text.lines().first(), text)
     }
     test("a store that cannot be opened is one clear sentence") {
         val error = thrown<StoreError> { Pawl.open("sqlite:/nowhere/at/all/x.db") }

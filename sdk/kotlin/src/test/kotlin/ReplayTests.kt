@@ -56,6 +56,15 @@ fun Harness.replayTests() {
         same("ReplayTests.kt:18", violation.sourceThen)
         holds(violation.code.startsWith("PAWL-") && violation.advice.isNotEmpty(), violation.text)
     }
+    test("a run replays with its own ids and time") {
+        suspend fun named(ctx: WorkflowContext, n: Int): Int = ctx.run("${ctx.info.id} ${ctx.info.kind} ${ctx.uuid()} ${ctx.now()}") { n }.await()
+        TestEnvironment { workflow<Int, Int>("named", ::named) }.use { env ->
+            val run = env.start<Int, Int>("named", "n-1", 5)
+            run.result()
+            val replayed = Replayer().replay(::named, 5, run)
+            same(Outcome.COMPLETED to JsonPrimitive(5), replayed.outcome to replayed.result)
+        }
+    }
     test("what is new is said, and what it waits for") {
         val result = Replayer().replay(::first, 5)
         same(Outcome.SUSPENDED, result.outcome)

@@ -5,6 +5,7 @@ import kotlinx.serialization.KSerializer
 import kotlinx.serialization.SerializationException
 import kotlinx.serialization.builtins.serializer
 import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
@@ -96,8 +97,16 @@ internal class RecordedFailure(val type: String, val message: String, val detail
             is ActivityError -> RecordedFailure(error.type, error.message ?: "", error.details)
             // It failed elsewhere: that is what people want to know.
             is Failure -> RecordedFailure(error.type.ifEmpty { nameOf(error) }, error.message, error.details)
-            else -> RecordedFailure(nameOf(error), textOf(error), null)
+            else -> RecordedFailure(nameOf(error), textOf(error), placeOf(error))
         }
+
+        /** Where in the user's code it comes from: {"at": ["Order.kt:17 charge"]}, the innermost first. */
+        private fun placeOf(error: Throwable): JsonElement? {
+            val frames = Source.framesOf(error, PLACES)
+            return if (frames.isEmpty()) null else buildJsonObject { put("at", JsonArray(frames.map(::JsonPrimitive))) }
+        }
+
+        private const val PLACES = 3
 
         /** A getter of the user's may throw. */
         private fun textOf(error: Throwable): String = try {

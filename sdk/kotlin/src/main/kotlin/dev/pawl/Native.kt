@@ -11,9 +11,14 @@ internal class NativeFailure(@JvmField val status: Int, text: ByteArray) : Runti
 /** The functions of native/pawl_jni.c: the C ABI (include/pawl.h), one by one. */
 internal object Native {
     init {
-        loadLibraries()
-        check(abiVersion() == headerVersion()) {
-            "libpawl has version ${abiVersion()} of the C ABI, and this SDK was built for ${headerVersion()}; install the two together"
+        // An Error leaves an initializer as it is; anything else would lose its text.
+        try {
+            loadLibraries()
+            check(abiVersion() == headerVersion()) {
+                "libpawl has version ${abiVersion()} of the C ABI, and this SDK was built for ${headerVersion()}; install the two together"
+            }
+        } catch (error: Exception) {
+            throw UnsatisfiedLinkError(error.message).apply { initCause(error) }
         }
     }
 

@@ -26,6 +26,21 @@ internal object Source {
         }
     }
 
+    /** The innermost frames of the user's code: "Order.kt:17 charge". */
+    fun framesOf(error: Throwable, limit: Int): List<String> = error.stackTrace.asSequence()
+        .filter { frame -> frame.lineNumber > 0 && NOT_THE_USERS.none { frame.className.startsWith(it) } }
+        .take(limit)
+        .map { "${it.fileName}:${it.lineNumber} ${nameOf(it)}" }
+        .toList()
+
+    /** Lambdas have no name: that of the function around them. */
+    private fun nameOf(frame: StackTraceElement): String = when (val name = frame.methodName) {
+        "invokeSuspend", "invoke" -> frame.className.substringAfterLast('.').split('$').getOrElse(1) { name }
+        else -> name.substringBefore('$')
+    }
+
+    private val NOT_THE_USERS = listOf("dev.pawl.", "kotlin.", "kotlinx.", "java.", "javax.", "jdk.", "sun.")
+
     private fun lineOf(type: Class<*>, line: Int): Int =
         tables.computeIfAbsent(type, ::readTable).firstOrNull { line >= it.first && line < it.first + it.count }?.calledFrom ?: line
 

@@ -3,18 +3,21 @@ package dev.pawl.testing
 import dev.pawl.Activity
 import dev.pawl.ActivityBody
 import dev.pawl.Codec
+import dev.pawl.Description
 import dev.pawl.Matching
 import dev.pawl.Native
 import dev.pawl.Numbers
 import dev.pawl.PayloadError
 import dev.pawl.RecordedFailure
 import dev.pawl.Retry
+import dev.pawl.RunHandle
 import dev.pawl.RunHost
 import dev.pawl.RunInfo
 import dev.pawl.Violation
 import dev.pawl.WorkflowBody
 import dev.pawl.WorkflowContext
 import dev.pawl.WorkflowRun
+import dev.pawl.codecOf
 import dev.pawl.native
 import dev.pawl.payloadJson
 import kotlinx.coroutines.runBlocking
@@ -26,7 +29,6 @@ import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.jsonArray
 import kotlinx.serialization.json.jsonObject
 import kotlinx.serialization.json.longOrNull
-import kotlinx.serialization.serializer
 
 /** What the code of a workflow makes of a history. */
 public class ReplayResult internal constructor(
@@ -63,10 +65,20 @@ public class Replayer(
         input: I,
         history: String = "[]",
     ): ReplayResult {
-        val inputs = Codec(serializer<I>())
-        val results = Codec(serializer<R>())
+        val inputs = codecOf<I> { "input" }
+        val results = codecOf<R> { "result" }
         return replayTyped(inputs, results, workflow, input, history)
     }
+
+    /** Against the history of [run], with its ids and its time. */
+    public suspend inline fun <reified I, reified R> replay(
+        noinline workflow: suspend (WorkflowContext, I) -> R,
+        input: I,
+        run: RunHandle<*>,
+    ): ReplayResult = of(run.describe()).replay(workflow, input, run.history())
+
+    @PublishedApi internal fun of(run: Description): Replayer =
+        Replayer(matching, run.uuid, run.started, RunInfo(run.id, run.number, run.kind, run.uuid))
 
     @PublishedApi internal fun <I, R> replayTyped(
         inputs: Codec<I>,
