@@ -67,10 +67,17 @@ test("npm pack gives what can be installed and used", { timeout: 120_000 }, () =
     fs.symlinkSync(path.join(here, "node_modules", "@types"), path.join(project, "node_modules", "@types"));
     fs.symlinkSync(path.join(here, "node_modules", "undici-types"), path.join(project, "node_modules", "undici-types"));
     const tsc = path.join(here, "node_modules", "typescript", "bin", "tsc");
-    const options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--types", "node", "--skipLibCheck", "false"];
-    try {
-      call(process.execPath, [tsc, ...options, "types.mts", "types.cts"], project);
-    } catch (error) {
-      assert.fail(error.stdout);
+    const options = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--skipLibCheck", "false"];
+    fs.copyFileSync(path.join(__dirname, "types.ts"), path.join(project, "types.ts"));
+    for (const resolution of [
+      ["--module", "nodenext", "types.mts", "types.cts"],
+      ["--module", "commonjs", "--moduleResolution", "node10", "types.ts"],
+      ["--module", "esnext", "--moduleResolution", "bundler", "types.ts"],
+    ]) {
+      try {
+        call(process.execPath, [tsc, ...options, ...resolution], project);
+      } catch (error) {
+        assert.fail(`${resolution.join(" ")}: ${error.stdout}`);
+      }
     }
   }));

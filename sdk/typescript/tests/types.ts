@@ -11,7 +11,7 @@ interface Order {
 }
 async function charge(order: Order, activity: Activity): Promise<string> {
   if (activity.shouldStop) {
-    throw new ActivityError("Stopped", "later", { nextDelay: 10 });
+    throw new ActivityError("Stopped", "later", { nextDelay: "5s" });
   }
   return order.id;
 }
@@ -35,6 +35,10 @@ async function order(ctx: Context, input: Order): Promise<{ payment: string }> {
   const [a, b] = await ctx.all([later, ctx.sleep("1h"), ctx.signal<boolean>("s")]);
   expect<Equal<typeof a, number>>();
   expect<Equal<typeof b, void>>();
+  const { value } = await ctx.any([later, ctx.signal<boolean>("s"), ctx.schedule(charge, input)]);
+  expect<Equal<typeof value, string | number | boolean>>();
+  const same = await ctx.any([1, 2].map((n) => ctx.run("n", () => n)));
+  expect<Equal<typeof same.value, number>>();
   const [x, y] = await ctx.join([async (inner) => inner.run("x", () => 1), () => "y"]);
   expect<Equal<typeof x, number>>();
   expect<Equal<typeof y, string>>();
@@ -66,6 +70,6 @@ export async function main(): Promise<void> {
   await engine.start(order, { input: { id: 5 } });
   const env = await TestEnvironment.open({ workflows: { order }, fakes: { charge: (_order: Order) => "p" } });
   await env.advance("1d");
-  const replayed = await replay(order, { input: { id: "o", cents: 1 } });
+  const replayed = await replay(order, { id: "o", uuid: "00000000-0000-0000-0000-000000000000", input: { id: "o", cents: 1 } });
   expect<Equal<typeof replayed.result, { payment: string } | undefined>>();
 }
