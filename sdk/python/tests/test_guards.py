@@ -6,10 +6,16 @@ import os
 import pathlib
 import random
 import secrets
+import pickle
+import shutil
 import socket
+import sqlite3
 import subprocess
+import sys
+import tempfile
 import threading
 import time
+import traceback
 import unittest
 import uuid
 from datetime import date
@@ -20,6 +26,9 @@ from uuid import uuid4
 
 from pawl.testing import Replayer
 from support import SOON, Environment, pawl
+
+EVENT = asyncio.Event()
+QUEUE: "asyncio.Queue[int]" = asyncio.Queue()
 
 CALLS: "dict[str, tuple[Callable[[], Any], str]]" = {
     "time.time": (lambda: time.time(), "ctx.time()"),
@@ -46,8 +55,32 @@ CALLS: "dict[str, tuple[Callable[[], Any], str]]" = {
     "subprocess.run": (lambda: subprocess.run(["true"]), "ctx.run("),
     "asyncio.sleep": (lambda: asyncio.sleep(0), "ctx.sleep("),
     "asyncio.create_task": (lambda: asyncio.create_task(None), "ctx.join()"),
+    "time.localtime": (lambda: time.localtime(), "ctx.now()"),
+    "time.gmtime": (lambda: time.gmtime(None), "ctx.now()"),
+    "time.ctime": (lambda: time.ctime(), "ctx.now()"),
+    "time.strftime": (lambda: time.strftime("%Y"), "ctx.now()"),
+    "time.clock_gettime": (lambda: time.clock_gettime(time.CLOCK_REALTIME), "ctx.time()"),
+    "time.process_time": (lambda: time.process_time(), "ctx.time()"),
+    "sqlite3.connect": (lambda: sqlite3.connect(":memory:"), "ctx.run("),
+    "os.listdir": (lambda: os.listdir("/"), "ctx.run("),
+    "os.stat": (lambda: os.stat("/"), "ctx.run("),
+    "os.path.exists": (lambda: os.path.exists("/"), "ctx.run("),
+    "os.mkdir": (lambda: os.mkdir("/nowhere/x"), "ctx.run("),
+    "os.walk": (lambda: list(os.walk("/nowhere")), "ctx.run("),
+    "socket.getaddrinfo": (lambda: socket.getaddrinfo("localhost", 1), "ctx.run("),
+    "asyncio.Event": (lambda: asyncio.Event(), "ctx.signal()"),
+    "asyncio.Event.wait": (lambda: EVENT.wait(), "ctx.signal()"),
+    "asyncio.Queue": (lambda: asyncio.Queue(), "ctx.signal()"),
+    "asyncio.Queue.get": (lambda: QUEUE.get(), "ctx.signal()"),
+    "asyncio.Lock": (lambda: asyncio.Lock(), "ctx.join()"),
+    "asyncio.shield": (lambda: asyncio.shield(asyncio.Future), "ctx.shielded()"),
     "asyncio.get_event_loop": (lambda: asyncio.get_event_loop(), "ctx.join()"),
 }
+
+
+if sys.version_info >= (3, 11):
+    CALLS["asyncio.timeout"] = (lambda: asyncio.timeout(1), "ctx.with_timeout()")
+    CALLS["asyncio.TaskGroup"] = (lambda: asyncio.TaskGroup(), "ctx.join()")
 
 
 async def calling(ctx: pawl.Context, name: str) -> None:
@@ -65,8 +98,71 @@ class GuardTest(unittest.TestCase):
                 self.assertIsInstance(replay.error, pawl.NonDeterministicCall)
                 self.assertIn(advice, str(replay.error))
 
+    def test_code_of_others_belongs_into_an_activity(self) -> None:
+        library: dict = {"__name__": "requests"}
+        exec("import time\ndef get(): return time.time()", library)
+
+        async def flow(ctx: pawl.Context) -> None:
+            library["get"]()
+
+        error = str(Replayer(flow).replay([]).error)
+        self.assertIn("time.time() by requests, in workflow code: ", error)
+        self.assertIn("call requests in an activity: await ctx.run(…); in code of your own use", error)
+
+    def test_importing_is_allowed_whatever_the_module_does(self) -> None:
+        async def flow(ctx: pawl.Context) -> float:
+            import late_module
+
+            return float(late_module.STARTED)
+
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "late_module.py").write_text(
+                "import os, time\nSTARTED = time.time()\nos.listdir('.')\n")
+            sys.path.insert(0, folder)
+            try:
+                replay = Replayer(flow).replay([])
+            finally:
+                sys.path.remove(folder)
+        self.assertIsNone(replay.error)
+
+    def test_given_times_and_finalizers_are_allowed(self) -> None:
+        class Late:
+            def __del__(self) -> None:
+                seen.append(os.stat("/") and time.time())
+
+        async def flow(ctx: pawl.Context) -> str:
+            left = Late()
+            del left
+            try:
+                raise ValueError("x")
+            except ValueError:
+                assert "ValueError" in traceback.format_exc()
+            return time.strftime("%Y", time.gmtime(0)) + time.ctime(0)[:0]
+
+        seen: list = []
+        replay = Replayer(flow).replay([])
+        self.assertEqual((replay.error, replay.result, len(seen)), (None, "1970", 1))
+
     def test_nobody_else_notices(self) -> None:
         Replayer(calling)  # The guards are there.
+        self.assertIs(pickle.loads(pickle.dumps(os.stat)), os.stat)
+        self.assertIs(pickle.loads(pickle.dumps(time.sleep)), time.sleep)
+        self.assertEqual(os.open in os.supports_dir_fd, os.stat in os.supports_dir_fd)
+        folder = tempfile.mkdtemp()
+        shutil.rmtree(folder)
+        self.assertFalse(os.path.exists(folder))
+        self.assertEqual(time.localtime().tm_year, datetime.date.today().year)
+        self.assertEqual(sqlite3.connect(":memory:").execute("select 1").fetchone(), (1,))
+
+        async def wait() -> int:
+            event, queue = asyncio.Event(), asyncio.Queue()  # type: ignore[var-annotated]
+            event.set()
+            await asyncio.shield(event.wait())
+            await queue.put(1)
+            async with asyncio.Lock():
+                return await queue.get()
+
+        self.assertEqual(asyncio.run(wait()), 1)
         self.assertLess(abs(time.time() - clock()), 60)
         self.assertIs(type(moment.now()), datetime.datetime)
         self.assertIs(type(moment.now(datetime.timezone.utc).tzinfo), datetime.timezone)
