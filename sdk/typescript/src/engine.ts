@@ -8,7 +8,7 @@ import { ActivityError, Cancelled, Closed, NotFound, PayloadError, UsageError } 
 import { installGuards } from "./guards";
 import { C, native, type Handle, type NativeRetry } from "./native";
 import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, timeLimit, type Duration } from "./options";
-import { decode, encode, encodeDetails, failureOf, messageOf } from "./payload";
+import { decode, encode, encodeDetails, endOf, failureOf, messageOf } from "./payload";
 import { forgive, Run, type Host } from "./run";
 import { workflowOptions, type WorkflowFunction } from "./workflow";
 
@@ -316,7 +316,7 @@ export class Engine extends Client implements Host {
     }
   }
   private tellFailure(attempt: Attempt, error: unknown): void {
-    const { type, message, details } = failureOf(error);
+    const { type, message, details } = endOf(error);
     const options = error instanceof ActivityError ? error.options : {};
     const isFinal = options.final === true || error instanceof PayloadError;
     const text = encodeDetails(details);

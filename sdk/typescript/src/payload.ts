@@ -1,5 +1,6 @@
 // Values as JSON texts, and failures as such.
 import { ActivityError, Failure, PayloadError } from "./errors";
+import { placesOf } from "./source";
 
 /** `where` is e.g. "input of task 'charge'". undefined is null. */
 export function encode(value: unknown, where: string): string {
@@ -136,12 +137,26 @@ export function failureOf(error: unknown): FailureFields {
   return { type: "", message };
 }
 
+/** The same of what ended code: what has no details says where it comes from, {"at": ["orders/order.ts:17"]}. */
+export function endOf(error: unknown): FailureFields {
+  const failure = failureOf(error);
+  if (failure.details === undefined && error instanceof Error && !(error instanceof ActivityError || error instanceof Failure)) {
+    try {
+      const at = placesOf(error);
+      failure.details = at.length > 0 ? { at } : undefined;
+    } catch {
+      // A stack that cannot be read.
+    }
+  }
+  return failure;
+}
+
 /** As a payload. A text that was thrown stays a text. */
 export function encodeFailure(error: unknown): string {
   if (typeof error === "string") {
     return JSON.stringify(error);
   }
-  const { type, message, details } = failureOf(error);
+  const { type, message, details } = endOf(error);
   const text = encodeDetails(details);
   return `${JSON.stringify({ type, message }).slice(0, -1)}${text === undefined ? "" : `,"details":${text}`}}`;
 }

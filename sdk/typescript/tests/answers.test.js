@@ -94,6 +94,33 @@ describe("what is thrown", () => {
   });
 });
 
+test("what fails says where, if it has no details of its own", limit, async () => {
+  const bug = (none) => none.such.thing;
+  const workflows = {
+    operation: (ctx) => ctx.run("x", bug),
+    task: (ctx) => ctx.schedule("bug"),
+    workflow: async (ctx) => {
+      await ctx.run("x", () => 1);
+      bug();
+    },
+    guarded: async () => Date.now(),
+    told: (ctx) => ctx.run("x", () => { throw new ActivityError("T", "m"); }),
+  };
+  await withEnvironment({ workflows, activities: { bug } }, async (env) => {
+    for (const kind of Object.keys(workflows)) {
+      await assert.rejects((await env.start(kind)).result(), ({ details }) => {
+        if (kind === "told") {
+          assert.equal(details, undefined);
+        } else {
+          assert.match(details.at[0], /^tests\/answers\.test\.js:\d+$/);
+          assert.ok(details.at.length <= 3);
+        }
+        return true;
+      });
+    }
+  });
+});
+
 test("what is returned is looked at with care", limit, async () => {
   const bad = {
     get then() {
