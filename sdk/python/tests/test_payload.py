@@ -1,3 +1,4 @@
+import collections
 import datetime
 import decimal
 import enum
@@ -33,6 +34,16 @@ class Point(NamedTuple):
     y: int
 
 
+class Stop(NamedTuple):
+    when: datetime.datetime
+    colour: Colour
+    note: Optional[str] = None
+
+
+class Aliased(pydantic.BaseModel):
+    number: int = pydantic.Field(alias="theNumber")
+
+
 class Model(pydantic.BaseModel):
     number: int
     when: datetime.datetime
@@ -49,6 +60,10 @@ class PayloadTest(unittest.TestCase):
             (None, type(None)), (True, bool), (12345678901234567890123, int), (1.5, float),
             ("äö☃", str), (b"\0\xff", bytes), ([1, 2], List[int]), ((1, "a"), Tuple[int, str]),
             ((1, 2, 3), Tuple[int, ...]), ({1, 2}, Set[int]), ({"a": 1}, Dict[str, int]),
+            (Stop(moment, Colour.RED), Stop), (Aliased(theNumber=3), Aliased),
+            ({"x": Aliased(theNumber=3)}, Dict[str, Aliased]),
+            ({1.5: 1}, Dict[float, int]), ({True: 1, False: 2}, Dict[bool, int]),
+            ({None: 1, 4: 2}, Dict[Optional[int], int]),
             ({3: Colour.BLUE}, Dict[int, Colour]), (Colour.RED, Colour), (moment, datetime.datetime),
             (moment.date(), datetime.date), (moment.time(), datetime.time),
             (datetime.timedelta(seconds=1.5), datetime.timedelta),
@@ -87,6 +102,24 @@ class PayloadTest(unittest.TestCase):
                 with self.assertRaises(PayloadError) as caught:
                     decode(data, converter_for(hint), "test")
                 self.assertEqual(str(caught.exception), message)
+
+    def test_older_texts_of_models_are_read(self) -> None:
+        self.assertEqual(decode(b'{"number":3}', converter_for(Aliased), ""), Aliased(theNumber=3))
+        self.assertEqual(decode(b'["2026-01-02T03:04:05Z","red"]', converter_for(Stop), "")[1:],
+                         (Colour.RED, None))
+
+    def test_keys_that_become_the_same_are_refused(self) -> None:
+        @dataclass
+        class Holder:
+            value: Any
+
+        both = {1: "a", "1": "b"}
+        for value in (both, [both], collections.OrderedDict(both), {"x": both}, Holder(both), Holder([{"y": Holder(both)}]),
+                      {True: 1, "true": 2}, {None: 1, "null": 2}, {1.5: 1, "1.5": 2}):
+            with self.subTest(value=value):
+                with self.assertRaisesRegex(PayloadError, "here: two keys of a mapping are '"):
+                    encode(value, "here")
+        self.assertEqual(encode({1: 1, "2": 2, 2.5: 3}, ""), b'{"1":1,"2":2,"2.5":3}')
 
     def test_what_is_no_json_is_refused(self) -> None:
         for value in (object(), float("nan"), {"a": {1j}}, "\ud800"):

@@ -591,6 +591,16 @@ class WorkflowTest(unittest.TestCase):
             "schedule: the queue must not be empty": lambda ctx: ctx.schedule("a", queue=""),
             "sleep_until: the time needs a time zone":
                 lambda ctx: ctx.sleep_until(datetime(2026, 1, 1)),
+            "run: a function is expected: ctx.run(name, function, *args)": lambda ctx: ctx.run("a"),
+            "run: retry must be a pawl.Retry, e.g. pawl.Retry(attempts=3), not 3":
+                lambda ctx: ctx.run("a", print, retry=3),
+            "schedule: retry must be a pawl.Retry": lambda ctx: ctx.schedule("a", retry=3),
+            "retry: final_types must be a list of texts, not the text 'ValueError'":
+                lambda ctx: pawl.Retry(final_types="ValueError"),
+            "child: parent_close must be one of ParentClose.CANCEL, ParentClose.ABANDON, ":
+                lambda ctx: ctx.child("a", "b", parent_close="abandon"),
+            "removed: the kind must be one of StepKind.TASK": lambda ctx: ctx.removed("task"),
+            "cancel: a future is expected": lambda ctx: ctx.cancel("x"),
             "randint: the first number": lambda ctx: ctx.randint(2, 1),
             "start 'x': clients' calls are not for workflow code":
                 lambda ctx: env.start("flow", "x", 1),
@@ -631,6 +641,19 @@ class WorkflowTest(unittest.TestCase):
 
         with self.assertRaisesRegex(pawl.UsageError, "there are two of the workflow 'one'"):
             pawl.Engine("sqlite:x", workflows=[one, one])
+        with self.assertRaisesRegex(pawl.UsageError, "workflows is a list of functions"):
+            pawl.Engine("sqlite:x", workflows=one)
+        with self.assertRaisesRegex(pawl.UsageError, "compensation: retry must be a pawl.Retry"):
+            pawl.activity(name="a", compensation_retry=3)(print)
+        with Environment(workflows=[one]) as env:
+            with self.assertRaisesRegex(pawl.UsageError, "kinds must be a list of texts"):
+                env.list(kinds="one")
+            with self.assertRaisesRegex(pawl.UsageError, "statuses must be a list of texts"):
+                env.list(statuses="failed")
+            with self.assertRaisesRegex(pawl.UsageError, "there is no status 'lost'"):
+                env.list(statuses=["lost"])
+            with self.assertRaisesRegex(pawl.UsageError, "start: on_existing must be one of"):
+                env.start(one, "x", on_existing="fail")
         with self.assertRaisesRegex(pawl.UsageError, "'one' is not decorated with @pawl.activity"):
             pawl.Engine("sqlite:x", activities=[one])
 

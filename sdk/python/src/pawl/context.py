@@ -37,7 +37,17 @@ from .errors import (
 )
 from .event import Event, read_event
 from .futures import All, Any_, Future, PromiseFuture, Signal, SignalFuture
-from .options import Duration, ParentClose, Retry, StepKind, child_extra, task_extra, to_ms
+from .options import (
+    Duration,
+    ParentClose,
+    Retry,
+    StepKind,
+    check_retry,
+    child_extra,
+    choice,
+    task_extra,
+    to_ms,
+)
 from .payload import (
     Converter,
     converter_for,
@@ -139,7 +149,7 @@ class Context:
     def run(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Any = None,
         *args: Any,
         retry: Optional[Retry] = None,
         timeout: Duration = 0,
@@ -149,8 +159,11 @@ class Context:
         durable, and records what it returns or raises. It runs on another thread, and maybe more
         than once: it must not use anything of the workflow's. The result is read by the function's
         type hint; the arguments are recorded if they can be written as JSON."""
+        if function is None:
+            raise UsageError("run: a function is expected: ctx.run(name, function, *args)")
         if not callable(function):
             raise UsageError(f"run: {function!r} cannot be called; ctx.run(name, function, *args)")
+        check_retry(retry, "run")
         payload: Optional[bytes] = None
         if args:
             try:
@@ -494,6 +507,11 @@ class Context:
 
     def cancel(self, future: Future[Any]) -> None:
         """Asks to cancel a task or a timer. Nothing happens if it is complete or was asked before."""
+        if not isinstance(future, Future):
+            raise UsageError(
+                f"cancel: a future is expected, which ctx.schedule() or ctx.sleep() returned, "
+                f"not {future!r}"
+            )
         if future._run is not self._run:
             raise UsageError("cancel: the future belongs to another run")
         self._command(
@@ -688,7 +706,7 @@ class Context:
     def removed(self, kind: StepKind, name: str = "", *, step_key: str = "") -> None:
         """Stands for a step that the code once had. An empty name: any."""
         self._run.removed(
-            int(kind),
+            choice(kind, StepKind, "removed: the kind"),
             self._branch,
             self._version,
             text_bytes(name, "removed: the name"),

@@ -8,7 +8,7 @@ from types import MethodType
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
 from .errors import UsageError
-from .options import Matching, OnChange, Retry
+from .options import Matching, OnChange, Retry, check_retry
 from .payload import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -107,6 +107,7 @@ def activity(
         chosen = _own_name(function) if name is None else name
         if not chosen:
             raise UsageError("an activity needs a name")
+        check_retry(compensation_retry, f"activity '{chosen}': compensation")
         is_method = _is_method(function)
         known = ActivityDefinition(
             chosen, function, compensation_retry, Signature(function, skip=int(is_method)), is_method

@@ -48,7 +48,7 @@ from .definitions import (
 from .errors import Closed, UsageError, WorkflowCancelled, WorkflowFailed
 from .event import Event
 from .failures import read_failure
-from .options import Duration, OnExisting, to_ms
+from .options import Duration, Matching, OnChange, OnExisting, choice, texts, to_ms
 from .payload import Converter, Signature, converter_for, decode, encode, encode_arguments
 
 E = TypeVar("E", bound="Engine")
@@ -224,6 +224,9 @@ class Engine:
         a full disk, on a thread of its own; by default it is logged."""
         self._workflows: Dict[str, WorkflowDefinition] = {}
         self._activities: Dict[str, ActivityDefinition] = {}
+        for functions, what in ((workflows, "workflows"), (activities, "activities")):
+            if callable(functions) or isinstance(functions, str):
+                raise UsageError(f"engine: {what} is a list of functions")
         for function in workflows:
             self._add(function, WorkflowDefinition, self._workflows, "workflow")
         for function in activities:
@@ -304,9 +307,10 @@ class Engine:
         for workflow in self._workflows.values():
             options = abi.pawl_workflow_options(size=sizeof(abi.pawl_workflow_options))
             options.kind = to_bytes(text_bytes(workflow.name, "workflow: the name"))
-            options.matching = int(workflow.matching)
+            what = f"workflow '{workflow.name}'"
+            options.matching = choice(workflow.matching, Matching, f"{what}: matching")
             options.fingerprint = to_bytes(text_bytes(workflow.fingerprint, "the fingerprint"))
-            options.on_change = int(workflow.on_change)
+            options.on_change = choice(workflow.on_change, OnChange, f"{what}: on_change")
             status = short.engine_add_workflow(handle, byref(options))
             if status:
                 fail(status, f"workflow '{workflow.name}'")
@@ -455,7 +459,7 @@ class Engine:
         options.input = to_bytes(
             encode_arguments(args, f"input of '{kind}'", self._signature(workflow, kind))
         )
-        options.on_existing = int(on_existing)
+        options.on_existing = choice(on_existing, OnExisting, f"{call}: on_existing")
         if tags:
             options.tags = to_bytes(encode(dict(tags), f"{call}: tags"))
         converter = self._converter(workflow, kind, returns)
@@ -505,10 +509,13 @@ class Engine:
     ) -> Call[RunList]:
         """All of what is given must hold."""
         query: Dict[str, Any] = {"limit": limit}
-        if kinds := [*kinds]:
-            query["kinds"] = kinds
-        if statuses := [Status(each).value for each in statuses]:
-            query["statuses"] = statuses
+        if names := texts(kinds, "list: kinds"):
+            query["kinds"] = names
+        known = {each.value for each in Status}
+        if values := texts(statuses, "list: statuses"):
+            if unknown := [each for each in values if each not in known]:
+                raise UsageError(f"list: there is no status {unknown[0]!r}")
+            query["statuses"] = values
         if tags:
             query["tags"] = dict(tags)
         if cursor:

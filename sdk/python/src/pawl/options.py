@@ -5,7 +5,7 @@ import enum
 from ctypes import byref, c_void_p, pointer, sizeof
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Mapping, Optional, Sequence, Union
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Type, Union
 
 from . import _abi as abi
 from ._library import fail, short, take_buffer, text_bytes, to_bytes
@@ -36,6 +36,21 @@ def to_ms(duration: Duration, what: str) -> int:
 def limit_ms(limit: Duration, what: str) -> int:
     """0: none. Less than a millisecond is one."""
     return max(1, to_ms(limit, what)) if limit else 0
+
+
+def choice(value: Any, kind: Type[enum.IntEnum], what: str) -> int:
+    try:
+        return int(kind(value))
+    except ValueError:
+        names = ", ".join(f"{kind.__name__}.{each.name}" for each in kind)
+        raise UsageError(f"{what} must be one of {names}, not {value!r}") from None
+
+
+def texts(values: Iterable[str], what: str) -> List[str]:
+    """A text by itself would be taken for its letters."""
+    if isinstance(values, str):
+        raise UsageError(f"{what} must be a list of texts, not the text {values!r}")
+    return [text_bytes(each, f"{what}: each").decode() for each in values]
 
 
 class Matching(enum.IntEnum):
@@ -99,6 +114,9 @@ class Retry:
     jitter: float = 0.1  # Part of the interval that is random: 0 to 1.
     final_types: Sequence[str] = field(default=())  # Errors that are not tried again.
 
+    def __post_init__(self) -> None:
+        texts(self.final_types, "retry: final_types")
+
     def to_abi(self) -> abi.pawl_retry:
         kept = self.__dict__.get("_abi")
         if kept is None:
@@ -116,6 +134,13 @@ class Retry:
         return kept
 
 
+def check_retry(retry: Any, call: str) -> None:
+    if retry is not None and not isinstance(retry, Retry):
+        raise UsageError(
+            f"{call}: retry must be a pawl.Retry, e.g. pawl.Retry(attempts=3), not {retry!r}"
+        )
+
+
 def task_extra(
     queue: str,
     priority: int,
@@ -125,6 +150,7 @@ def task_extra(
     heartbeat_timeout: Duration,
     retry: Optional[Retry],
 ) -> bytes:
+    check_retry(retry, "schedule")
     if not queue:
         raise UsageError("schedule: the queue must not be empty")
     options = abi.pawl_task_options(size=sizeof(abi.pawl_task_options))
@@ -146,7 +172,9 @@ def task_extra(
 def child_extra(parent_close: ParentClose, tags: Optional[Mapping[str, str]]) -> bytes:
     buffer = c_void_p()
     status = short.child_extra(
-        int(parent_close), to_bytes(encode(dict(tags), "tags") if tags else b""), byref(buffer)
+        choice(parent_close, ParentClose, "child: parent_close"),
+        to_bytes(encode(dict(tags), "tags") if tags else b""),
+        byref(buffer),
     )
     if status:
         fail(status, "child")

@@ -52,6 +52,13 @@ def text_of(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    plain = _plain_value(value)
+    if isinstance(plain, _CONTAINERS):
+        _check_keys(plain)
+    return plain
+
+
+def _plain_value(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -69,8 +76,27 @@ def _plain(value: Any) -> Any:
     if isinstance(value, collections.abc.Mapping):
         return dict(value)
     if hasattr(value, "model_dump"):  # pydantic
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", by_alias=True)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+_CONTAINERS = (dict, list, tuple)
+
+
+def _check_keys(value: Any) -> None:
+    """Raises ValueError if two keys become the same text, of which one value would be lost."""
+    elements: Any = value
+    if isinstance(value, dict):
+        elements = value.values()
+        if any(type(key) is not str for key in value):
+            plain = [key for key in value if isinstance(key, (str, int, float)) or key is None]
+            texts = [key if isinstance(key, str) else json.dumps(key) for key in plain]
+            twice = sorted(text for text in set(texts) if texts.count(text) > 1)
+            if twice:
+                raise ValueError(f"two keys of a mapping are {twice[0]!r} in JSON")
+    for each in elements:
+        if isinstance(each, _CONTAINERS):
+            _check_keys(each)
 
 
 _encoder = json.JSONEncoder(
@@ -82,6 +108,8 @@ def encode(value: Any, where: str) -> bytes:
     if value is None:
         return b"null"
     try:
+        if isinstance(value, _CONTAINERS):
+            _check_keys(value)
         return _encoder.encode(value).encode("utf-8")
     except Exception as error:  # Anything: attributes and conversions are code of the user's.
         raise PayloadError(f"{where}: {text_of(error)}") from None
@@ -247,7 +275,7 @@ def _make_converter(hint: Any) -> Optional[Converter]:
     if dataclasses.is_dataclass(hint):
         return _dataclass(hint)
     if issubclass(hint, tuple) and hasattr(hint, "_fields"):
-        return _by(lambda value: hint(*value), f"{hint.__name__} as a list")
+        return _named_tuple(hint)
     return None
 
 
@@ -324,10 +352,8 @@ def _tuple(arguments: tuple) -> Converter:
 
 
 def _mapping(arguments: tuple) -> Converter:
-    key = converter_for(arguments[0]) if arguments else None
+    key = _key(converter_for(arguments[0])) if arguments else None
     element = converter_for(arguments[1]) if arguments else None
-    if arguments and arguments[0] is int:
-        key = _by(int, "a whole number as the key")
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -345,10 +371,48 @@ def _mapping(arguments: tuple) -> Converter:
     return read
 
 
+def _key(converter: Optional[Converter]) -> Optional[Converter]:
+    """Keys are texts in JSON: "1" may stand for 1, "true" for True."""
+    if converter is None:
+        return None
+    known = converter
+
+    def read(text: Any) -> Any:
+        try:
+            return known(text)
+        except _Mismatch as problem:
+            try:
+                return known(json.loads(text))
+            except (_Mismatch, ValueError):
+                raise problem from None
+
+    return read
+
+
+def _named_tuple(cls: Any) -> Converter:
+    converters: list = []
+    names = cls._fields
+    required = len(names) - len(cls._field_defaults)
+
+    def read(value: Any) -> Any:
+        if not converters:  # Late, as of a dataclass.
+            hints = _class_hints(cls)
+            converters.extend(converter_for(hints.get(name, Any)) for name in names)
+        if not isinstance(value, list) or not required <= len(value) <= len(names):
+            raise _Mismatch(f"{cls.__name__} as a list is expected, not {_show(value)}")
+        return cls(*_elements(value, converters))
+
+    return read
+
+
 def _model(model: Any) -> Converter:
+    # By alias, as it is written; by name, as it was.
+    has_names = "by_name" in inspect.signature(model.model_validate).parameters
+    options = {"by_alias": True, "by_name": True} if has_names else {}
+
     def read(value: Any) -> Any:
         try:
-            return model.model_validate(value)
+            return model.model_validate(value, **options)
         except ValueError as error:
             raise _Mismatch(f"{model.__name__}: {error}") from None
 
