@@ -12,9 +12,11 @@ import dev.pawl.Status
 import dev.pawl.testing.TestEnvironment
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.withContext
 import java.util.concurrent.CountDownLatch
 import kotlin.coroutines.suspendCoroutine
@@ -48,6 +50,18 @@ fun Harness.mistakeTests() {
             val failure = failureOf { withContext(Dispatchers.Default) { } }
             holds("not a step" in failure.message, failure.message)
         }
+    }
+    test("what stays on the workflow's thread is allowed") {
+        TestEnvironment {
+            workflow<Unit, Int>("w") { ctx, _ ->
+                val one = coroutineScope { ctx.run("one") { 1 }.await() }
+                val two = withContext(NonCancellable) {
+                    ctx.sleep(1.seconds)
+                    ctx.run("two") { 2 }.await()
+                }
+                one + two + ctx.join({ b -> supervisorScope { b.run("three") { 3 }.await() } }, { b -> b.run("four") { 4 }.await() }).sum()
+            }
+        }.use { same(10, it.start<Unit, Int>("w", "w", Unit).result()) }
     }
     mistake("withTimeout() of kotlinx in a workflow", "use ctx.sleep()") { ctx ->
         kotlinx.coroutines.withTimeout(3_600_000) { ctx.run("step") { }.await() }

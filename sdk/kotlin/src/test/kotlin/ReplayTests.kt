@@ -71,6 +71,19 @@ fun Harness.replayTests() {
         same(listOf("OperationCompleted", "TimerStarted"), result.newEntries.map { (it["event"] as JsonPrimitive).content })
         same(listOf("{2}"), result.waiting)
     }
+    test("attributes of an event that are odd are no error") {
+        suspend fun subject(ctx: WorkflowContext, n: Int): String = ctx.signalWithEvent<Int>("go").await().event.let { "$n ${it.subject} ${it.extensions}" }
+        for ((attributes, expected) in mapOf(
+            "\"subject\": 7, \"extensions\": {\"a\": [1]}" to "5 7 {a=[1]}",
+            "\"subject\": {}, \"extensions\": 1" to "5  {}",
+            "\"\$extra\": \"{ no JSON\"" to "5  {}",
+        )) {
+            val history = """[{"seq": 1, "event": "SignalAwaited", "location": "{1}", "signalName": "go"},
+                {"seq": 2, "event": "SignalReceived", "signalName": "go", "data": 1, $attributes}]"""
+            val replayed = Replayer().replay(::subject, 5, history)
+            same(Outcome.COMPLETED to JsonPrimitive(expected), replayed.outcome to replayed.result)
+        }
+    }
     test("a history that is none is refused with a sentence") {
         thrown<PayloadError> { Replayer().replay(::first, 5, "{}") }
         thrown<PayloadError> { Replayer().replay(::first, 5, "[") }

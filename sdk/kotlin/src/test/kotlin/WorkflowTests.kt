@@ -12,6 +12,7 @@ import dev.pawl.Status
 import dev.pawl.TaskOptions
 import dev.pawl.TimedOut
 import dev.pawl.TimerCancelled
+import dev.pawl.UsageError
 import dev.pawl.WorkflowCancelled
 import dev.pawl.WorkflowContext
 import dev.pawl.WorkflowFailed
@@ -142,6 +143,19 @@ fun Harness.workflowTests() {
             holds(run.signal("more", 7), "the signal was not sent")
             holds(run.signal("go", "two"), "the signal was not sent")
             same(listOf("one", "e-1", "/test", "two", "signal 'never' timed out", "true 7 null"), run.result())
+        }
+    }
+    test("an event keeps all its attributes, from clients and from workflows") {
+        val event = SignalEvent("e-1", "/test", "go", "s", "2026-01-01T00:00:00Z", "text/plain", "urn:schema", mapOf("traceparent" to "00-1"))
+        both({
+            workflow<Unit, List<SignalEvent>>("w", { ctx, _ -> listOf(ctx.signalWithEvent<Int>("go").await().event, ctx.signalWithEvent<Int>("go").await().event) })
+            workflow<Unit, Unit>("sender", { ctx, _ -> ctx.sendSignal("w", "go", 2, event.copy(id = "e-2")).await() })
+        }) {
+            val run = signalWithStart<Unit, Int, List<SignalEvent>>("w", "w", Unit, "go", 1, event)
+            start<Unit, Unit>("sender", "s", Unit).result()
+            same(listOf(event, event.copy(id = "e-2")), run.result())
+            val error = thrown<UsageError> { run.signal("go", 3, SignalEvent(extensions = mapOf("Subject" to "x"))) }
+            holds("'Subject' is no extension" in error.message!!, error.message!!)
         }
     }
     test("promises by name and by token, rejected and timed out") {

@@ -79,9 +79,6 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
             poller("pawl-workflows", Numbers.PAWL_EVENT_ACTIVATION or Numbers.PAWL_EVENT_FORGET),
             poller("pawl-events", Numbers.PAWL_EVENT_OPERATION or Numbers.PAWL_EVENT_TASK or Numbers.PAWL_EVENT_REPLY or Numbers.PAWL_EVENT_TROUBLE),
         )
-    }
-
-    init {
         scope.launch(Dispatchers.Default) { watchTurns() }
     }
 
@@ -244,7 +241,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         while (true) {
             delay(WATCH_MS)
             val long = turn?.takeIf { it.isNews() } ?: continue
-            trouble("run '${long.runId}': its code runs for seconds without a step, and all other runs of this engine wait: put what blocks or takes long into an activity")
+            trouble(
+                "run '${long.runId}': its code runs for seconds without a step, and all other runs of this engine wait: " +
+                    "put what blocks or takes long into an activity",
+            )
         }
     }
 

@@ -46,7 +46,7 @@ public open class EngineBuilder internal constructor() {
         }
     }
 
-    /** What open runs need to know about the code comes with the other function of this name. */
+    /** For runs of this kind: [function] takes the context and the input. */
     public inline fun <reified I, reified R> workflow(kind: String, noinline function: suspend (WorkflowContext, I) -> R): Unit =
         workflow(kind, Matching.STRICT, function = function)
 
@@ -54,6 +54,7 @@ public open class EngineBuilder internal constructor() {
     public inline fun <reified R> workflow(kind: String, noinline function: suspend (WorkflowContext) -> R): Unit =
         workflow(kind, Matching.STRICT, function = function)
 
+    /** [fingerprint]: of the code; with another one, open runs are treated as [onChange] says. */
     public inline fun <reified I, reified R> workflow(
         kind: String,
         matching: Matching = Matching.STRICT,
