@@ -85,6 +85,8 @@ export abstract class Client {
   protected isClosed = false;
   /** Of the functions that this engine has. */
   abstract readonly names: Names;
+  /** Refuses what nobody will ever serve. Elsewhere there may be somebody, so it is for tests. */
+  checkServed(_what: "workflow" | "activity", _name: string, _call: string): void {}
 
   /** For the library. */
   protected constructor(protected readonly handle: Handle) {}
@@ -162,6 +164,7 @@ export abstract class Client {
     const kind = nameOf(workflow, call, this.names);
     const where = `${call} '${kind}'`;
     checkOptions(options, call === "start" ? START : SIGNAL_WITH_START, where);
+    this.checkServed("workflow", kind, where);
     if (call === "signalWithStart" || options.id !== undefined) {
       checkText(options.id, where, "id");
     }

@@ -153,6 +153,9 @@ export class Context {
   schedule(activity: string | ActivityFunction, input?: unknown, options: TaskOptions = NO_OPTIONS): Future<unknown> {
     const type = nameOf(activity, "schedule", this.owner.host.names);
     const where = `schedule '${type}'`;
+    if (options?.waitTimeout === undefined && options?.totalTimeout === undefined) {
+      this.owner.host.checkServed?.("activity", type, where);
+    }
     const payload = input === undefined ? undefined : encode(input, `input of task '${type}'`);
     let extra: string;
     if (options === NO_OPTIONS) {
@@ -266,6 +269,7 @@ export class Context {
     }
     checkText(id, "child", "the id");
     const where = `child '${id}'`;
+    this.owner.host.checkServed?.("workflow", kind, where);
     checkOptions(options, CHILD, where);
     const payload = input === undefined ? undefined : encode(input, `input of ${where}`);
     const close = pick(PARENT_CLOSE, options.parentClose ?? "cancel", where);
@@ -543,6 +547,7 @@ export class Context {
   compensate(activity: string | ActivityFunction, input?: unknown, options: StepOptions = NO_OPTIONS): void {
     const name = nameOf(activity, "compensate", this.owner.host.names);
     checkOptions(options, STEP, "compensate");
+    this.owner.host.checkServed?.("activity", name, "compensate");
     const payload = encode(input, `input of compensation '${name}'`);
     this.open("compensate", C.COMPENSATION, name, payload, options.stepKey, sourceOf(this.compensate));
   }

@@ -67,9 +67,9 @@ export class Engine extends Client implements Host {
   private isWorking = false;
   private readonly ended: Promise<void>;
   private end: () => void = () => {};
-  private readonly workflows: ReadonlyMap<string, WorkflowFunction>;
-  private readonly activities: ReadonlyMap<string, ActivityFunction>;
-  private readonly fakes: ReadonlyMap<string, ActivityFunction>;
+  protected readonly workflows: ReadonlyMap<string, WorkflowFunction>;
+  protected readonly activities: ReadonlyMap<string, ActivityFunction>;
+  protected readonly fakes: ReadonlyMap<string, ActivityFunction>;
   /** Events that wait until all code is blocked. */
   private rest: [kind: number, fields: unknown[]][] = [];
 

@@ -21,6 +21,8 @@ export interface Host {
   execute(run: Run, future: number, operation: Operation, retry: NativeRetry, timeout: number): void;
   send(run: Run, future: number, to: string, signal: string, payload: string, extra: string, dedupe: string): void;
   readonly names?: Names;
+  /** Refuses what nobody will ever serve. */
+  checkServed?(what: "workflow" | "activity", name: string, call: string): void;
   /** Something may be recorded now. */
   tick?(run: Run): void;
 }

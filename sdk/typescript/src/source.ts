@@ -34,17 +34,17 @@ export function sourceOf(callee: (...args: never[]) => unknown): string {
   return found;
 }
 
-const FRAMES_MAX = 3;
+const PLACES_MAX = 3;
 
 /** Where in the user's code an error was made, the innermost place first. */
 export function placesOf(error: Error): string[] {
   const places: string[] = [];
   for (const line of error.stack?.split("\n") ?? []) {
-    const [, file, number] = /((?:file:\/\/)?\/[^:]+):(\d+):\d+\)?$/.exec(line) ?? [];
-    const isOurs = file?.replace(/^file:\/\//, "").startsWith(__dirname);
-    if (file && /^\s+at /.test(line) && !isOurs && !/node:|\/node_modules\//.test(line) && places.length < FRAMES_MAX) {
+    const [, file, number] = /^\s+at [^/]*?((?:file:\/\/)?\/[^:]+):(\d+):\d+\)?$/.exec(line) ?? [];
+    const isOthers = line.includes("node:") || line.includes("/node_modules/") || line.includes(__dirname);
+    if (file !== undefined && !isOthers) {
       places.push(`${shorten(file)}:${number}`);
     }
   }
-  return places;
+  return places.slice(0, PLACES_MAX);
 }

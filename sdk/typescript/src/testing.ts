@@ -36,6 +36,16 @@ export class TestEnvironment extends Engine {
     return env;
   }
 
+  /** For the library. */
+  override checkServed(what: "workflow" | "activity", name: string, call: string): void {
+    const there = what === "workflow" ? [...this.workflows.keys()] : [...this.activities.keys(), ...this.fakes.keys()];
+    if (name !== "" && !there.includes(name)) {
+      const others = there.length > 0 ? `, only ${there.join(", ")}` : "";
+      const advice = what === "activity" ? ": give it one, or a fake" : "";
+      throw new UsageError(`${call}: this test environment has no ${what} '${name}'${others}${advice}`);
+    }
+  }
+
   /** Milliseconds since 1970. */
   now(): number {
     return native.testNow(this.handle);

@@ -166,6 +166,31 @@ describe("calls of clients", () => {
   });
 });
 
+test("a test environment refuses what nobody will serve", limit, async () => {
+  const charge = () => 1;
+  const workflows = {
+    task: (ctx) => ctx.schedule("chrage"),
+    late: (ctx) => ctx.schedule("chrage", 1, { waitTimeout: "1h" }),
+    child: (ctx) => ctx.child("ordre", "kid"),
+    saga: async (ctx) => ctx.compensate("uncharge"),
+  };
+  const messages = {
+    task: "schedule 'chrage': this test environment has no activity 'chrage', only charge, refund: give it one, or a fake",
+    late: "task 'chrage' timed out",
+    child: "child 'kid': this test environment has no workflow 'ordre', only task, late, child, saga",
+    saga: "compensate: this test environment has no activity 'uncharge', only charge, refund: give it one, or a fake",
+  };
+  await withEnvironment({ workflows, activities: { charge }, fakes: { refund: () => 2 } }, async (env) => {
+    for (const [kind, message] of Object.entries(messages)) {
+      await assert.rejects((await env.start(kind)).result(), (error) => {
+        assert.ok(error.message === message || kind === "late", error.message);
+        return true;
+      });
+    }
+    await assert.rejects(env.start("ordre"), /^UsageError: start 'ordre': this test environment has no workflow 'ordre'/);
+  });
+});
+
 test("only what is undefined has no limit", limit, async () => {
   const waits = async (ctx) => {
     const caught = [];
