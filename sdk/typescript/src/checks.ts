@@ -49,14 +49,19 @@ export function checkOptions(options: unknown, known: readonly string[], call: s
   }
 }
 
+/** An object with names of the user's. */
+export function checkMap(value: unknown, call: string, what: string): void {
+  if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value))) {
+    throw new UsageError(`${call}: ${what} is an object, not ${shown(value)}`);
+  }
+}
+
 /** Tags as JSON. */
 export function encodeTags(tags: Readonly<Record<string, string>> | undefined, call: string): string | undefined {
   if (tags === undefined) {
     return undefined;
   }
-  if (typeof tags !== "object" || tags === null || Array.isArray(tags)) {
-    throw new UsageError(`${call}: tags are an object of texts, not ${shown(tags)}`);
-  }
+  checkMap(tags, call, "tags");
   for (const [name, value] of Object.entries(tags)) {
     checkText(value, call, `tag '${name}'`);
   }

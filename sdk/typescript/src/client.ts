@@ -1,5 +1,5 @@
 // Client: runs of a store, seen from outside of them.
-import { checkOptions, checkText, encodeTags } from "./checks";
+import { checkMap, checkOptions, checkText, encodeTags } from "./checks";
 import { Closed, NotFound, TimedOut, UsageError, WorkflowCancelled, WorkflowFailed } from "./errors";
 import { C, makeError, native, type Handle } from "./native";
 import { milliseconds, ON_EXISTING, pick, type Duration, type Event, type Tags } from "./options";
@@ -172,6 +172,7 @@ export abstract class Client {
       throw new UsageError(`${where}: the signal's name must not be empty`);
     }
     const input = encode(options.input, `input of workflow '${kind}'`);
+    checkMap(options.event, where, "event");
     const existing = pick(ON_EXISTING, options.onExisting ?? "return", where);
     const tags = encodeTags(options.tags, where);
     const value = options.signal && encode(options.value, `signal '${options.signal}'`);
@@ -238,6 +239,7 @@ export class RunHandle<O> {
   async signal(name: string, value?: unknown, options: { event?: Event } = {}): Promise<boolean> {
     checkText(name, "signal", "the name");
     checkOptions(options, ["event"], `signal '${name}'`);
+    checkMap(options.event, `signal '${name}'`, "event");
     const payload = encode(value, `signal '${name}'`);
     const event = options.event && JSON.stringify(options.event);
     return (await this.client.ask((engine, tag) => native.clientSignal(engine, tag, this.id, name, payload, event))).flag;

@@ -1,7 +1,7 @@
 // Context: what workflow code asks the world through. Every call that makes a command records it; on
 // replay the recorded outcome is given back, in the order in which it was seen the first time.
 import type { Activity, ActivityFunction } from "./activity";
-import { checkFunction, checkList, checkOptions, checkText, checkWhole, encodeTags, shown } from "./checks";
+import { checkFunction, checkList, checkMap, checkOptions, checkText, checkWhole, encodeTags, shown } from "./checks";
 import { TimedOut, UsageError } from "./errors";
 import { decodeEvent, dedupeText, encodeEvent } from "./event";
 import { Future, PromiseFuture, SignalFuture, type WithEvent } from "./future";
@@ -285,6 +285,7 @@ export class Context {
     checkText(runId, "sendSignal", "the run's id");
     checkText(signal, "sendSignal", "the name");
     checkOptions(options, SEND, "sendSignal");
+    checkMap(options.event, "sendSignal", "event");
     if (runId === "" || signal === "") {
       throw new UsageError("sendSignal: the run's id and the name must not be empty");
     }

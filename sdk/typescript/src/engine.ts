@@ -1,13 +1,13 @@
 // Engine: opens a store. A client for runs there; and, given workflows or activities, it works on
 // them: events of the library come in batches, first the code of runs is driven, then all the rest.
 import { activityOptions, Attempt, Watch, type Activity, type ActivityFunction, type Operation } from "./activity";
-import { checkDefinition, checkOptions, checkText } from "./checks";
+import { checkDefinition, checkFunction, checkMap, checkOptions, checkText, checkWhole } from "./checks";
 import { Client } from "./client";
 import { Context } from "./context";
 import { ActivityError, Cancelled, Closed, NotFound, PayloadError, UsageError } from "./errors";
 import { installGuards } from "./guards";
 import { C, native, type Handle, type NativeRetry } from "./native";
-import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, timeLimit, type Duration } from "./options";
+import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, type Duration } from "./options";
 import { decode, encode, encodeDetails, endOf, failureOf, messageOf } from "./payload";
 import { forgive, Run, type Host } from "./run";
 import { workflowOptions, type WorkflowFunction } from "./workflow";
@@ -82,16 +82,34 @@ export class Engine extends Client implements Host {
     return engine;
   }
 
+  private static check(options: EngineOptions): void {
+    for (const name of ["workflows", "activities", "queues", "fakes"]) {
+      checkMap((options as Record<string, unknown>)[name], "options", name);
+    }
+    if (options.workerName !== undefined) {
+      checkText(options.workerName, "options", "workerName");
+    }
+    checkWhole(options.cacheBytes, "options", "cacheBytes", 0);
+    checkWhole(options.payloadBytesMax, "options", "payloadBytesMax", 0);
+    if (options.onError !== undefined) {
+      checkFunction(options.onError, "options, onError");
+    }
+    if (options.lease !== undefined && milliseconds(options.lease, "lease") === 0) {
+      throw new UsageError("options: lease is longer than 0");
+    }
+  }
+
   protected constructor(
     url: string,
     private readonly options: EngineOptions,
     test: TestOptions,
   ) {
+    Engine.check(options);
     super(
       native.engineOpen(
         url,
         options.workerName,
-        timeLimit(options.lease, "lease"),
+        options.lease === undefined ? 0 : milliseconds(options.lease, "lease"),
         options.cacheBytes ?? 0,
         options.payloadBytesMax ?? 0,
         options.queues && JSON.stringify(options.queues),
@@ -128,6 +146,10 @@ export class Engine extends Client implements Host {
     }
     for (const name of new Set([...this.activities.keys(), ...this.fakes.keys()])) {
       const body = this.activities.get(name);
+      const fake = this.fakes.get(name);
+      if (fake !== undefined) {
+        checkDefinition(fake, `fake '${name}'`);
+      }
       if (body === undefined) {
         native.addActivity(this.handle, name, undefined);
         continue;

@@ -114,6 +114,7 @@ describe("calls of a context", () => {
     "tags that are no texts": [(ctx) => ctx.child("kind", "id", 1, { tags: { a: 1 } }), /^child 'id': tag 'a' is a text, not 1/],
     "a step key that is no text": [(ctx) => ctx.set("x", 1, { stepKey: 5 }), /^set: stepKey is a text, not 5/],
     "sendSignal() without a name": [(ctx) => ctx.sendSignal("run"), /^sendSignal: the name is a text, not undefined/],
+    "an event that is a text": [(ctx) => ctx.sendSignal("r", "s", 1, { event: "e" }), /^sendSignal: event is an object, not "e"/],
     "checkpointEvery of 0": [(ctx) => ctx.loop(0, async () => {}, { checkpointEvery: 0 }), /^loop: checkpointEvery is a whole number of at least 1/],
     "loop() without a body": [(ctx) => ctx.loop(0), /^loop: a function is expected, not undefined/],
     "branch() without a body": [(ctx) => ctx.branch(), /^branch: a function is expected, not undefined/],
@@ -142,6 +143,13 @@ describe("calls of clients", () => {
     await assert.rejects(Engine.open("sqlite:x.db", 5), named(/^Engine.open: an object .* is expected, not 5/));
     await assert.rejects(Engine.open({ workflows: { echo } }), named(/^Engine.open: the URL is a text, not an object/));
     await assert.rejects(TestEnvironment.open({ fake: {} }), named(/^TestEnvironment.open: there is no option 'fake'/));
+    await assert.rejects(TestEnvironment.open({ workflows: echo }), named(/^options: workflows is an object, not a function/));
+    await assert.rejects(TestEnvironment.open({ activities: null }), named(/^options: activities is an object, not null/));
+    await assert.rejects(TestEnvironment.open({ fakes: { x: 5 } }), named(/^fake 'x' is no function, but 5/));
+    await assert.rejects(TestEnvironment.open({ workerName: 5 }), named(/^options: workerName is a text, not 5/));
+    await assert.rejects(TestEnvironment.open({ cacheBytes: "1" }), named(/^options: cacheBytes is a whole number of at least 0, not "1"/));
+    await assert.rejects(TestEnvironment.open({ onError: 5 }), named(/^options, onError: a function is expected, not 5/));
+    await assert.rejects(TestEnvironment.open({ lease: 0 }), named(/^options: lease is longer than 0/));
     await assert.rejects(replay(echo, { runID: "x" }), named(/^replay: there is no option 'runID'/));
     assert.throws(() => workflow(echo, { match: "strict" }), named(/^workflow: there is no option 'match'/));
     assert.throws(() => activity(echo, { retry: {} }), named(/^activity: there is no option 'retry'/));
@@ -159,6 +167,7 @@ describe("calls of clients", () => {
       await assert.rejects(run.result("5s"), named(/^result: an object with timeout is expected, not "5s"/));
       await assert.rejects(run.signal(5), named(/^signal: the name is a text, not 5/));
       await assert.rejects(run.signal("s", 1, { id: "e" }), named(/^signal 's': there is no option 'id', only event/));
+      await assert.rejects(run.signal("s", 1, { event: "e" }), named(/^signal 's': event is an object, not "e"/));
       await assert.rejects(run.resolve(undefined, 1), named(/^resolve: the promise's name is a text, not undefined/));
       await assert.rejects(run.cancel({}), named(/^cancel: the reason is a text, not an object/));
     });
