@@ -1,6 +1,7 @@
 """How activities and operations are executed."""
 import asyncio
 import functools
+import json
 import threading
 import time
 import unittest
@@ -62,12 +63,13 @@ class ActivityTest(unittest.TestCase):
                     await ctx.schedule(activity, retry=retry)
                 except pawl.ActivityFailed as error:
                     seen.append([error.type, error.details])
+            seen[1][1] = seen[1][1]["at"][0].split(":")[0]
             before = ctx.time()
             await ctx.schedule(later, retry=retry)
             return [*seen, ctx.time() - before >= 5000]
 
         self.assertEqual(result_of(flow, activities=[final, of_final_type, later]),
-                         [["Never", [1]], ["KeyError", None], True])
+                         [["Never", [1]], ["KeyError", "tests/test_activities.py"], True])
         self.assertEqual(attempts, [1, 2])
         with self.assertRaisesRegex(pawl.UsageError, "next_delay must not be negative"):
             pawl.ActivityError("x", next_delay=-1)
@@ -139,6 +141,29 @@ class ActivityTest(unittest.TestCase):
                     break
                 threading.Event().wait(0.01)
             self.assertTrue(env._worker._pool.is_idle() and env._worker._async.is_idle())
+
+    def test_a_failure_says_where(self) -> None:
+        def inner() -> Any:
+            return json.loads("{")
+
+        def outer() -> Any:
+            return inner()
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, where: str) -> Any:
+            if where == "workflow":
+                return inner()
+            return await ctx.run("outer", outer)
+
+        line = inner.__code__.co_firstlineno + 1
+        with Environment(workflows=[flow]) as env:
+            for where, names in (("workflow", ["inner", "flow"]), ("run", ["inner", "outer"])):
+                run = env.start(flow, where, where).wait(SOON)
+                with self.assertRaises(pawl.WorkflowFailed) as caught:
+                    run.result().wait(SOON)
+                places = caught.exception.details["at"]
+                self.assertEqual([each.split()[1] for each in places], names)
+                self.assertEqual(places[0], f"tests/test_activities.py:{line} inner")
 
     def test_methods_and_other_things_that_can_be_called(self) -> None:
         class Shop:

@@ -36,6 +36,7 @@ from .errors import (
     UsageError,
 )
 from .event import Event, read_event
+from .failures import place_of
 from .futures import All, Any_, Future, PromiseFuture, Signal, SignalFuture
 from .options import (
     Duration,
@@ -78,13 +79,11 @@ _sources: dict[tuple[int, int], tuple[Any, bytes]] = {}
 
 
 def _source(frame: FrameType) -> bytes:
-    """ "shop/order.py:17": the last two parts of the path, since the rest belongs to one machine."""
     code = frame.f_code
     key = (id(code), frame.f_lasti)
     found = _sources.get(key)
     if found is None:
-        parts = code.co_filename.replace("\\", "/").split("/")
-        text = f"{'/'.join(parts[-2:])}:{frame.f_lineno}"
+        text = place_of(code.co_filename, frame.f_lineno)
         # The code object is kept so that its id stays its own.
         found = _sources[key] = (code, text.encode("utf-8", "replace"))
     return found[1]

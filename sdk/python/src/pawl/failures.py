@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+import os
+from typing import Any, Dict, NamedTuple, Optional
 
 from .attempt import ActivityError
 from .errors import Failure
@@ -37,6 +38,32 @@ def describe_failure(error: BaseException) -> Recorded:
         return Recorded(type(error).__name__, text_of(error), None)
 
 
+_PLACES_MAX = 3
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+def place_of(filename: str, line: int) -> str:
+    """ "shop/order.py:17": the last two parts of the path, since the rest belongs to one machine."""
+    return f"{'/'.join(filename.replace(chr(92), '/').split('/')[-2:])}:{line}"
+
+
+def _places(error: BaseException) -> Optional[Dict[str, Any]]:
+    """Where it was raised, the innermost place first. Of code of the user's, if any took part."""
+    own, others = [], []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f"{place_of(code.co_filename, trace.tb_lineno)} {code.co_name}"
+        if "-packages" in code.co_filename or code.co_filename.startswith((_LIBRARY, "<frozen")):
+            others.append(place)
+        elif not code.co_filename.startswith(_OWN):
+            own.append(place)
+        trace = trace.tb_next
+    places = own if own else others
+    return {"at": places[: -_PLACES_MAX - 1 : -1]} if places else None
+
+
 def _describe(error: BaseException) -> Recorded:
     if isinstance(error, ActivityError):
         return Recorded(text_of(error.type), text_of(error.message), error.details)
@@ -44,7 +71,7 @@ def _describe(error: BaseException) -> Recorded:
         return Recorded(
             text_of(error.type or type(error).__name__), text_of(error.message), error.details
         )
-    return Recorded(type(error).__name__, text_of(error), None)
+    return Recorded(type(error).__name__, text_of(error), _places(error))
 
 
 def encode_failure(error: BaseException) -> bytes:

@@ -108,9 +108,10 @@ def encode(value: Any, where: str) -> bytes:
     if value is None:
         return b"null"
     try:
+        payload = _encoder.encode(value).encode("utf-8")
         if isinstance(value, _CONTAINERS):
             _check_keys(value)
-        return _encoder.encode(value).encode("utf-8")
+        return payload
     except Exception as error:  # Anything: attributes and conversions are code of the user's.
         raise PayloadError(f"{where}: {text_of(error)}") from None
 
@@ -151,6 +152,8 @@ def parse(data: bytes, where: str) -> Any:
         return read_json(data)
     except ValueError:
         raise PayloadError(f"{where}: it is no JSON") from None
+    except RecursionError:
+        raise PayloadError(f"{where}: it is nested too deeply") from None
 
 
 def decode(data: bytes, converter: Optional[Converter], where: str) -> Any:
