@@ -76,7 +76,7 @@ fun Harness.replayTests() {
         for ((attributes, expected) in mapOf(
             "\"subject\": 7, \"extensions\": {\"a\": [1]}" to "5 7 {a=[1]}",
             "\"subject\": {}, \"extensions\": 1" to "5  {}",
-            "\"\$extra\": \"{ no JSON\"" to "5  {}",
+            "\"\$extra\": {\"\$text\": \"{ no JSON\"}" to "5  {}",
         )) {
             val history = """[{"seq": 1, "event": "SignalAwaited", "location": "{1}", "signalName": "go"},
                 {"seq": 2, "event": "SignalReceived", "signalName": "go", "data": 1, $attributes}]"""
