@@ -260,6 +260,20 @@ class ActivityTest(unittest.TestCase):
             run = env.start(flow, "run").wait(SOON)
             self.assertEqual(run.result().wait(SOON), ["charged 5", "mailed 6"])
 
+    def test_a_fake_gets_the_arguments_of_the_real_one(self) -> None:
+        @pawl.activity
+        def charge(cents: List[int], to: Any = None) -> str:
+            raise AssertionError("the real one")
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> str:
+            return await ctx.schedule(charge, [1, 2])
+
+        with Environment(workflows=[flow], activities=[charge]) as env:
+            env.fake("charge", lambda cents: f"charged {cents}")
+            run = env.start(flow, "run").wait(SOON)
+            self.assertEqual(run.result().wait(SOON), "charged [1, 2]")
+
     def test_time_limits(self) -> None:
         @pawl.activity
         def never() -> None:

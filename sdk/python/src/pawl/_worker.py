@@ -234,8 +234,10 @@ class Worker:
             run = self._runs.get(handle)
         else:
             info = _read_info(new)
-            signature = self._workflows[info.kind].signature
-            run = Run(handle, self, self._scratch, info, signature)
+            known = self._workflows.get(info.kind)
+            run = Run(
+                handle, self, self._scratch, info, None if known is None else known.signature
+            )
             self._runs[handle] = run
         if run is None:
             _yield(handle)
