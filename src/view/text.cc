@@ -248,6 +248,23 @@ std::string payload_text(std::string_view payload, std::size_t chars_max) {
   return line_text(payload, chars_max);
 }
 
+namespace {
+
+// Where in the user's code it was, as the SDKs of other languages write it down: {"details": {"at":
+// ["shop/order.py:17 charge", …]}}, innermost first. Empty: not said.
+std::string_view place_of(const json::object& failure) {
+  const json::value* const details = failure.if_contains("details");
+  const json::object* const object = details == nullptr ? nullptr : details->if_object();
+  const json::value* const at = object == nullptr ? nullptr : object->if_contains("at");
+  const json::array* const places = at == nullptr ? nullptr : at->if_array();
+  if (places == nullptr || places->empty() || !places->front().is_string()) {
+    return {};
+  }
+  return places->front().get_string();
+}
+
+}  // namespace
+
 std::string failure_text(std::string_view payload, std::size_t chars_max) {
   if (payload.empty() || payload[0] == kBytesMark || payload[0] == kCodecMark) {
     return payload_text(payload, chars_max);
@@ -268,6 +285,10 @@ std::string failure_text(std::string_view payload, std::size_t chars_max) {
   const json::value* type = object->if_contains("type");
   if (type != nullptr && type->is_string()) {
     text = std::string(type->get_string()) + (text.empty() ? "" : ": ") + text;
+  }
+  const std::string_view place = place_of(*object);
+  if (!place.empty()) {
+    text += " (at " + std::string(place) + ")";
   }
   return line_text(text, chars_max);
 }

@@ -79,6 +79,12 @@ TEST(PayloadText, SaysWhatItIs) {
 }
 
 TEST(FailureText, IsTypeAndMessage) {
+  EXPECT_EQ(
+      failure_text(
+          R"({"type":"KeyError","message":"'sku'","details":{"at":["shop/stock.py:17 take","b"]}})",
+          100),
+      "KeyError: 'sku' (at shop/stock.py:17 take)");
+  EXPECT_EQ(failure_text(R"({"type":"E","message":"m","details":{"at":7}})", 100), "E: m");
   EXPECT_EQ(failure_text(R"({"type":"shop::OutOfStock","message":"no lamps"})", 100),
             "shop::OutOfStock: no lamps");
   EXPECT_EQ(failure_text(R"({"message":"no lamps"})", 100), "no lamps");
