@@ -22,8 +22,8 @@
  *  6. Buffers (pawl_buffer) that are given out are freed by pawl_buffer_free().
  *  7. Times are milliseconds since 1970; durations are milliseconds. Booleans are 0 or 1.
  *  8. Numbers of codes, kinds and modes never change their meaning. Enumerations, structs with
- * `size` and pawl_event grow at their end only; other structs stay as they are. PAWL_ABI_VERSION counts changes that break this; it is in the name of the
- *     library: libpawl.so.1.
+ * `size` and pawl_event grow at their end only; other structs stay as they are. PAWL_ABI_VERSION
+ * counts changes that break this; it is in the name of the library: libpawl.so.1.
  *
  * Exported: what begins with pawl_, and nothing else. Valid C11.
  */
@@ -167,10 +167,10 @@ PAWL_API pawl_status pawl_buffer_free(pawl_buffer buffer);
 
 typedef struct pawl_retry {
   size_t size;
-  uint32_t attempts;  /* In all; 0: no limit. */
-  int64_t initial_ms; /* 0: at once. */
-  int64_t maximum_ms; /* 0: 60 s. */
-  double factor;      /* 0: 2. */
+  uint32_t attempts;      /* In all; 0: no limit. */
+  int64_t initial_ms;     /* 0: at once. */
+  int64_t maximum_ms;     /* 0: 60 s. */
+  double factor;          /* 0: 2. */
   double jitter;          /* Part of the interval that is random: 0 to 1. */
   pawl_bytes final_types; /* Types of failures that are not tried again, a line each. */
 } pawl_retry;
@@ -566,7 +566,8 @@ PAWL_API pawl_status pawl_client_resume(pawl_engine engine, pawl_bytes run_id, u
 PAWL_API pawl_status pawl_client_describe(pawl_engine engine, pawl_bytes run_id, uint64_t tag,
                                           pawl_reply* reply);
 /* `query`: JSON, {"kinds": [], "statuses": [], "tags": {}, "limit": 100, "cursor": ""}, all
- * optional; statuses are words as in pawl_client_describe(): "running", "waiting" … payload: {"runs": [as describe], "next": "cursor"}. */
+ * optional; statuses are words as in pawl_client_describe(): "running", "waiting" … payload:
+ * {"runs": [as describe], "next": "cursor"}. */
 PAWL_API pawl_status pawl_client_list(pawl_engine engine, pawl_bytes query, uint64_t tag,
                                       pawl_reply* reply);
 /* payload: the run's log, a JSON array; what pawl_context_create() takes. */
