@@ -7,6 +7,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 FUZZ_FLAGS ?=
 MINUTES ?= 10
+SDK ?=
 SEED ?=
 
 # CMake and ctest take their own -j; this makefile's steps follow one another.
@@ -55,8 +56,8 @@ demo: deps  ## Build a small shop, kill it in the middle of its orders, and chec
 	@examples/orders/demo --keep build/bin
 
 .PHONY: packages
-packages: deps  ## Make the packages of the SDKs in dist/: a wheel for Python, one for npm, a jar
-	@JOBS=$(JOBS) scripts/packages
+packages: deps  ## Make the packages of the SDKs in dist/: a wheel, one for npm, a jar (SDK="python": only that)
+	@JOBS=$(JOBS) scripts/packages $(SDK)
 
 .PHONY: bench
 bench: build  ## Run the benchmarks of the core and of the store (of the engine: pawl bench)
