@@ -22,7 +22,7 @@ namespace {
 
 namespace json = boost::json;
 
-// The same for a call about one run. `body`: Result<void>(ApiEngine&, std::string id).
+// The same for a call about one run. `body`: CallEnd(ApiEngine&, std::string id).
 template <class Body>
 pawl_status with_run(pawl_engine handle, pawl_bytes run_id, const Body& body) noexcept {
   return with_engine(handle, [&](ApiEngine& engine) -> CallEnd {

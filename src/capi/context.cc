@@ -127,8 +127,10 @@ CallEnd bad_command(const pawl_command& command, std::size_t payload_bytes_max) 
   for (const auto& [text, what] : texts) {
     PAWL_TRY(read_text(text, what));
   }
-  PAWL_TRY_ASSIGN(const std::string_view payload, read_bytes(command.payload, "command.payload"));
-  PAWL_TRY(check_size(payload, payload_bytes_max, "command.payload"));
+  if (command.has_payload != 0) {
+    PAWL_TRY_ASSIGN(const std::string_view payload, read_bytes(command.payload, "command.payload"));
+    PAWL_TRY(check_size(payload, payload_bytes_max, "command.payload"));
+  }
   return wrong_number("command.number", command.number);
 }
 
