@@ -81,11 +81,13 @@ class Given {
  private:
   Result<void> copy(const Struct* given, const char* what) {
     constexpr std::size_t kBytesMax = 4096;
+    // Of a pointer that is cut in two, half would be taken for all of it.
+    constexpr std::size_t kUnit = alignof(std::size_t);
     if (given == nullptr) {
       return null_argument(what);
     }
     const std::size_t size = given->size;
-    if (size < sizeof(std::size_t) || size > kBytesMax) {
+    if (size < sizeof(std::size_t) || size > kBytesMax || size % kUnit != 0) {
       return wrong_size(what, size, sizeof(Struct));
     }
     const auto* const bytes = reinterpret_cast<const unsigned char*>(given);

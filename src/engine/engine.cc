@@ -386,7 +386,8 @@ void EngineImpl::declared_dead() { register_anew(false); }
 // The connection was lost during a commit. If it has happened, runs and tasks may be held here that
 // nobody here knows of, and runs that are known here may have less in their inbox, and more in
 // their log. If it has not, it may happen yet, as long as the server has not noticed. Who removes
-// the worker waits for that, and frees all it had.
+// the worker waits for that, and frees all it had. The same if the store may have less than was
+// written to it, or has more: nothing that is remembered counts then.
 void EngineImpl::outcome_unknown() {
   if (worker_ != 0) {
     register_anew(true);
@@ -399,15 +400,16 @@ void EngineImpl::register_anew(bool gives_back) {
     return;
   }
   is_registering_ = true;
-  std::vector<store::RunKey> held;
+  std::vector<store::RunKey> doubtful;
   for (const auto& [key, slot] : slots_) {
-    if (slot.phase != Phase::kParked) {
-      held.push_back(key);
+    if (gives_back || slot.phase != Phase::kParked) {
+      doubtful.push_back(key);
     }
   }
-  for (const store::RunKey key : held) {
+  for (const store::RunKey key : doubtful) {
     drop(key);
   }
+  inbox_read_ = gives_back ? 0 : inbox_read_;
   give_up_tasks();
   const store::WorkerInfo info = worker_info(env_->now_ms());
   post(Lane::kStore, [this, info, gives_back, old = worker_] {

@@ -8,6 +8,9 @@ namespace pawl::engine {
 
 namespace {
 
+// Before what others hold on to is claimed again.
+constexpr std::int64_t kClaimPauseMs = 20;
+
 // An attempt of an operation: nothing to tell anyone while it runs.
 class OperationAttempt final : public ActivityAttempt {
  public:
@@ -35,7 +38,7 @@ void EngineImpl::claim_soon() {
   if (!started_ || stopping_ || kinds_.empty()) {
     return;
   }
-  if (is_claiming_ || is_reading_workers_) {
+  if (is_claiming_ || is_reading_workers_ || is_registering_) {
     claim_again_ = true;
     return;
   }
@@ -50,7 +53,7 @@ void EngineImpl::claim_soon() {
   store::ClaimDue due;
   due.kinds = kinds_;
   due.left = left_;
-  due.newest_worker = workers_.newest;
+  due.considered = workers_;
   due.worker = worker_;
   due.limit = limit;
   due.now_ms = env_->now_ms();
@@ -87,6 +90,8 @@ void EngineImpl::claim(store::ClaimDue& due) {
   if (!due.known) {
     if (due.worker == worker_) {
       declared_dead();
+    } else {
+      claim_soon();  // It was under way when this became another worker.
     }
     return;
   }
@@ -97,7 +102,7 @@ void EngineImpl::claim(store::ClaimDue& due) {
     read_workers();  // Claims then.
     return;
   }
-  const bool was_refused = due.workers.newest > due.newest_worker;
+  const bool was_refused = due.considered != due.workers;
   if (due.claims.size() == due.limit || claim_again_ || was_refused) {
     claim_soon();
   } else {
@@ -110,9 +115,12 @@ void EngineImpl::find_next_wake(std::int64_t claimed_ms) {
   next_wake_ms_ = store::kNever;
   post(Lane::kReader, [this, left = left_, claimed_ms] {
     const Result<std::int64_t> next = store_->next_wake(kinds_, left, claimed_ms);
-    post(Lane::kLoop, [this, next] {
-      // A release may have set an earlier one meanwhile.
-      next_wake_ms_ = std::min(next_wake_ms_, next ? *next : env_->now_ms() + 1000);
+    post(Lane::kLoop, [this, next, claimed_ms] {
+      // What was due then and has not been claimed is being changed by others.
+      const std::int64_t wake_ms = !next                 ? env_->now_ms() + 1000
+                                   : *next <= claimed_ms ? env_->now_ms() + kClaimPauseMs
+                                                         : *next;
+      next_wake_ms_ = std::min(next_wake_ms_, wake_ms);  // A release may have set an earlier one.
       set_alarm();
     });
   });
@@ -359,8 +367,9 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
       return;
     }
     report(result.error(), "writing a turn of run '" + slot->run->row().id + "'");
-    if (result.error().code == ErrorCode::kLimitExceeded ||
-        result.error().code == ErrorCode::kInvalidArgument) {
+    const bool is_too_large = result.error().code == ErrorCode::kLimitExceeded ||
+                              result.error().code == ErrorCode::kInvalidArgument;
+    if (is_too_large && commit.status != store::RunStatus::kBlocked) {
       slot->phase = Phase::kIdle;
       this->commit(*slot,
                    slot->run->block_code(env_->now_ms(), "a turn of this run cannot be written: " +
@@ -385,6 +394,9 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     const std::string id = slot->run->row().id;
     drop(key);
     check_waiter(id);
+    if (commit.is_behind) {
+      outcome_unknown();  // Else it would stay with this worker, which does not hold it any more.
+    }
     return;
   }
   if (inbox_reads_ > 0) {

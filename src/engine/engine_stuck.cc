@@ -47,7 +47,7 @@ void EngineImpl::claim_stuck() {
     }
   }
   stuck.left = left_;
-  stuck.newest_worker = workers_.newest;
+  stuck.considered = workers_;
   stuck.activities = activity_names_;
   if (stuck.codes.empty() && stuck.activities.empty()) {
     end_stuck_search();
@@ -60,34 +60,33 @@ void EngineImpl::claim_stuck() {
   stuck.limit = limit;
   stuck.now_ms = env_->now_ms();
   coming_ += limit;
-  submit<store::ClaimStuck>(std::move(stuck),
-                            [this](const Result<void>& result, store::ClaimStuck& done) {
-                              coming_ -= done.limit;
-                              if (!result) {
-                                report(result.error(), "looking for runs that were blocked");
-                                delayed_.push_back({back_off(), [this] {
-                                                      is_claiming_stuck_ = false;
-                                                      claim_stuck();
-                                                    }});
-                                set_alarm();
-                                use_places();
-                                return;
-                              }
-                              for (store::Claim& claim : done.claims) {
-                                stuck_after_ = claim.run;
-                                take_over(claim);
-                              }
-                              is_claiming_stuck_ = false;
-                              if (!done.known && done.worker == worker_) {
-                                declared_dead();
-                              } else if (done.known && done.workers != workers_) {
-                                read_workers();  // Goes on then.
-                              } else if (done.known && done.claims.size() < done.limit &&
-                                         done.workers.newest <= done.newest_worker) {
-                                end_stuck_search();
-                              }
-                              use_places();
-                            });
+  submit<store::ClaimStuck>(std::move(stuck), [this](const Result<void>& result,
+                                                     store::ClaimStuck& done) {
+    coming_ -= done.limit;
+    if (!result) {
+      report(result.error(), "looking for runs that were blocked");
+      delayed_.push_back({back_off(), [this] {
+                            is_claiming_stuck_ = false;
+                            claim_stuck();
+                          }});
+      set_alarm();
+      use_places();
+      return;
+    }
+    for (store::Claim& claim : done.claims) {
+      stuck_after_ = claim.run;
+      take_over(claim);
+    }
+    is_claiming_stuck_ = false;
+    if (!done.known && done.worker == worker_) {
+      declared_dead();
+    } else if (done.known && done.workers != workers_) {
+      read_workers();  // Goes on then.
+    } else if (done.known && done.claims.size() < done.limit && done.considered == done.workers) {
+      end_stuck_search();
+    }
+    use_places();
+  });
 }
 
 void EngineImpl::end_stuck_search() {

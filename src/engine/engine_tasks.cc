@@ -49,7 +49,7 @@ class EngineImpl::TaskAttempt final : public ActivityAttempt {
 };
 
 void EngineImpl::take_tasks() {
-  if (!started_ || stopping_ || activity_names_.empty()) {
+  if (!started_ || stopping_ || is_registering_ || activity_names_.empty()) {
     return;
   }
   for (std::size_t i = 0; i < queues_.size(); ++i) {
@@ -81,6 +81,8 @@ void EngineImpl::take_tasks() {
             queue.may_have_more = true;
             if (done.worker == worker_) {
               declared_dead();
+            } else {
+              take_tasks();  // As claim() does.
             }
             return;
           }

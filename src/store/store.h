@@ -98,9 +98,9 @@ struct ClaimDue {
   std::vector<std::string> kinds;
   // Runs that were recorded under one of these are left to other workers, which have that code.
   std::vector<KindDefinition> left;
-  // The newest worker that `left` takes into account. If there is one that is newer, nothing is
-  // claimed: it may have code that runs are to be left to.
-  WorkerKey newest_worker = kNever;
+  // Those that `left` takes into account, if any: if there are others now, nothing is claimed,
+  // since they may have code that runs are to be left to.
+  std::optional<WorkersMark> considered;
   WorkerKey worker = 0;
   std::size_t limit = 0;
   std::int64_t now_ms = 0;
@@ -124,7 +124,7 @@ struct ClaimStuck {
   std::vector<Code> codes;
   // As in ClaimDue; but what the very code of a run has blocked is not left to it.
   std::vector<KindDefinition> left;
-  WorkerKey newest_worker = kNever;
+  std::optional<WorkersMark> considered;
   std::vector<std::string> activities;  // Of runs that need one, of any kind: those that it has.
   RunKey after = 0;                     // Only runs behind this one.
   WorkerKey worker = 0;
@@ -215,6 +215,8 @@ struct CommitTurn {
   std::function<Result<void>(Database& database, CommitTurn& turn)> inside;
 
   bool committed = false;  // False: the lease is lost. Drop the run, do no more.
+  bool is_behind =
+      false;  // Not committed, although the lease holds: the log has more than is known.
   bool released = false;
   bool is_paused = false;        // Somebody wants the run to be given back as soon as that can be.
   std::optional<Error> refused;  // What `inside` returned; nothing of the turn was written.

@@ -370,6 +370,23 @@ TEST(Abi, CallersOfOtherVersionsAreUnderstood) {
   EXPECT_EQ(pawl_context_create(&young.known, &context), PAWL_INVALID_ARGUMENT);
 }
 
+TEST(Abi, ASizeThatCutsAPointerInTwoIsRefused) {
+  pawl_retry retry = {};
+  retry.size = sizeof(retry);
+  pawl_task_options options = {};
+  options.retry = &retry;
+  for (options.size = 0; options.size < sizeof(options); ++options.size) {
+    pawl_buffer extra = nullptr;
+    const pawl_status status = pawl_task_extra(&options, &extra);
+    if (options.size < sizeof(options.size) || options.size % sizeof(options.retry) != 0) {
+      EXPECT_EQ(status, PAWL_INVALID_ARGUMENT) << options.size;
+    } else {
+      ASSERT_EQ(status, PAWL_OK) << options.size << ": " << last_error();
+      EXPECT_EQ(pawl_buffer_free(extra), PAWL_OK);
+    }
+  }
+}
+
 TEST(Abi, LargePayloadsAreRefusedWhereTheyAreMade) {
   const File file;
   MiniSdk sdk(

@@ -26,6 +26,7 @@ class FaultyStore final : public store::Store {
   std::function<void(std::span<store::Op> ops)> after_apply;
   // True: the batch is done, but whoever asked for it hears only that the connection was lost.
   std::function<bool(std::span<store::Op> ops)> loses_answer;
+  std::function<Result<void>()> before_workers_change;
   // What was read is on its way.
   std::function<void(std::size_t count)> after_read_due_inbox;
 
@@ -61,9 +62,11 @@ class FaultyStore final : public store::Store {
   using Visit = std::function<Result<void>(const replay::Entry&)>;
 
   Result<store::WorkerKey> add_worker(const store::WorkerInfo& info) override {
+    PAWL_TRY(before_workers_change ? before_workers_change() : Result<void>());
     return counted().add_worker(info);
   }
   Result<void> remove_worker(store::WorkerKey worker, std::int64_t now_ms) override {
+    PAWL_TRY(before_workers_change ? before_workers_change() : Result<void>());
     return counted().remove_worker(worker, now_ms);
   }
   Result<store::Sweep> free_expired(store::WorkerKey self, std::int64_t now_ms) override {

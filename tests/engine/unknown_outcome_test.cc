@@ -46,14 +46,20 @@ bool is_beat(const store::Op& op) { return std::holds_alternative<store::Heartbe
 
 const std::vector<std::string> kRuns = {"a", "b", "c"};
 
+struct Conditions {
+  std::size_t runs_at_once = 10'000;
+  std::int64_t outage_ms = 0;  // From then on.
+};
+
 // Loses the answer to one batch, counted from 0 over all that hold more than heartbeats. Returns
 // false if there were not so many.
-bool play(std::uint64_t seed, int lost) {
+bool play(std::uint64_t seed, int lost, const Conditions& conditions) {
   SCOPED_TRACE("seed " + std::to_string(seed) + ", batch " + std::to_string(lost));
   Disk disk;
   Node client(disk, sim(seed), {});
   EngineOptions options;
   options.lease_ms = kLeaseMs;
+  options.runs_at_once = conditions.runs_at_once;
   std::vector<Definition> definitions = {step_workflow("child", {run_step("inner", instant())})};
   for (const std::string& id : kRuns) {
     definitions.push_back(workflow(id));
@@ -61,11 +67,19 @@ bool play(std::uint64_t seed, int lost) {
   Node worker(disk, sim(seed), std::move(definitions), {{"task", instant(), {}}}, options);
   int batches = 0;
   bool is_lost = false;
+  std::int64_t up_again_ms = 0;
   worker.store->loses_answer = [&](std::span<store::Op> ops) {
     const bool now = !std::ranges::all_of(ops, is_beat) && batches++ == lost;
     is_lost |= now;
+    up_again_ms = now ? worker.env->now_ms() + conditions.outage_ms : up_again_ms;
     return now;
   };
+  const auto is_up = [&]() -> Result<void> {
+    return worker.env->now_ms() < up_again_ms ? make_error(ErrorCode::kStoreIo, "it is down")
+                                              : Result<void>();
+  };
+  worker.store->before_apply = [&](std::span<store::Op>) { return is_up(); };
+  worker.store->before_workers_change = is_up;
   std::vector<std::shared_ptr<bool>> told;
   for (const std::string& id : kRuns) {
     client.start(id, id);
@@ -104,10 +118,12 @@ bool play(std::uint64_t seed, int lost) {
   return is_lost;
 }
 
-TEST(UnknownOutcome, OfAnyBatch) {
+class UnknownOutcome : public testing::TestWithParam<Conditions> {};
+
+TEST_P(UnknownOutcome, OfAnyBatch) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     int lost = 0;
-    while (play(seed, lost) && !HasFailure()) {
+    while (play(seed, lost, GetParam()) && !HasFailure()) {
       ++lost;
     }
     EXPECT_GE(lost, 5);
@@ -115,6 +131,54 @@ TEST(UnknownOutcome, OfAnyBatch) {
       return;
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Many, UnknownOutcome,
+                         testing::Values(Conditions{}, Conditions{10'000, 500}));
+// Who waits for a place asks for runs whenever one is given back.
+INSTANTIATE_TEST_SUITE_P(OneByOne, UnknownOutcome,
+                         testing::Values(Conditions{1}, Conditions{1, 500}));
+
+// What is kept in memory may be more than the store has, if that lost something.
+TEST(AfterALoss, NothingIsTakenFromMemory) {
+  Disk disk;
+  Node node(disk, sim(), {workflow("a")}, {{"task", instant(), {}}});
+  node.start("a", "a");
+  node.env->run_ready();
+  EXPECT_EQ(node.engine->figures().cached, 1U);
+  node.store->loses_answer = [](std::span<store::Op> ops) {
+    return std::holds_alternative<store::Send>(ops.front());
+  };
+  node.engine->signal("a", "other", "1", "", "", [](const Result<bool>& sent) {
+    EXPECT_EQ(sent.error().code, ErrorCode::kUnknownOutcome);
+  });
+  node.env->run_ready();
+  EXPECT_EQ(node.engine->figures().cached, 1U);
+  EXPECT_EQ(node.engine->figures().replays, 1U);
+}
+
+// A turn has been written, and whoever wrote it was told that it had not. The run stayed with a
+// worker that did not hold it any more.
+TEST(AfterALoss, ARunThatIsAheadIsReadAgain) {
+  Disk disk;
+  const std::shared_ptr<store::Store> other = disk.open();
+  Node node(disk, sim(),
+            {step_workflow("a", {run_step("first", instant()), run_step("last", instant())})});
+  int written = 0;
+  node.store->before_apply = [&](std::span<store::Op> ops) -> Result<void> {
+    if (std::holds_alternative<store::CommitTurn>(ops.front()) && written++ == 0) {
+      std::vector<store::Op> same(ops.begin(), ops.end());
+      return other->apply(same);
+    }
+    return {};
+  };
+  node.start("a", "a");
+  node.env->advance(1000);
+  const std::shared_ptr<bool> told = node.wait("a");
+  node.env->run_ready();
+  EXPECT_TRUE(*told);
+  EXPECT_EQ(std::ranges::count(node.events("a"), "OperationCompleted"), 2);
+  EXPECT_EQ(node.engine->figures().lost, 1U);
 }
 
 }  // namespace

@@ -99,6 +99,23 @@ TEST_F(LossTest, BeforeTheCommitNothingHasHappened) {
   EXPECT_EQ(*connection_->query_integer("SELECT 1"), 1);
 }
 
+StartRun start_of(const std::string& id) {
+  StartRun op;
+  op.run.id = id;
+  op.run.kind = "order";
+  op.run.uuid = *Uuid::parse("01a1e60a-a4c4-7a4f-9e4c-3f78a3e01e" + id);
+  return op;
+}
+
+template <class T>
+Result<void> write(Writer& writer, T& op) {
+  std::vector<Op> ops;
+  ops.emplace_back(std::move(op));
+  Result<void> done = writer.apply(ops);
+  op = std::get<T>(std::move(ops[0]));
+  return done;
+}
+
 // Batches that the end of the server meets while a statement in the middle runs.
 class KillTest : public ::testing::TestWithParam<int> {};
 
@@ -203,6 +220,141 @@ TEST(Stopped, LocksAreNotHeldForEver) {
   EXPECT_EQ(server.query("SELECT string_agg(k::text, ' ') FROM t"), "3");
 }
 
+// A store on a server that may come back with less than it had.
+class Return {
+ public:
+  Return(const PostgresServer& server, const std::string& url, bool has_worker = true)
+      : connection_(make_tables_and_connect(url)),
+        writer_(*connection_, std::stoll(server.query("SELECT key FROM pawl.pawl_namespace")),
+                "channel", "sender") {
+    if (has_worker) {
+      const Result<WorkerKey> worker = writer_.add_worker({"worker", kNever, 0});
+      EXPECT_OK(worker);
+      worker_ = worker ? *worker : 0;
+    }
+    EXPECT_EQ(start("00"), ErrorCode{});
+  }
+
+  // What is told of a start.
+  ErrorCode start(const std::string& id) {
+    StartRun op = start_of(id);
+    const Result<void> done = write_one(op);
+    return done ? ErrorCode{} : done.error().code;
+  }
+  Result<void> write_one(StartRun& op) { return write(writer_, op); }
+  bool beats() {
+    Heartbeat beat{.worker = worker_, .expires_ms = 1};
+    return write(writer_, beat).has_value();
+  }
+
+ private:
+  static std::unique_ptr<Connection> make_tables_and_connect(const std::string& url) {
+    EXPECT_OK(open_postgres(options_of(url)));
+    return connect(url);
+  }
+
+  std::unique_ptr<Connection> connection_;
+  Writer writer_;
+  WorkerKey worker_ = 0;
+};
+
+// What a worker remembered was not in the log any more, and what it wrote next left a hole.
+TEST(Return, AfterARestartThatDidNotWaitForTheDiskAllIsReadAgain) {
+  PostgresServer server;
+  const std::string url = server.url("postgres", "options=-c%20synchronous_commit%3Doff");
+  Return worker(server, url);
+  Return client(server, url, false);
+  Return careful(server, server.url());
+  server.stop();
+  server.start();
+  EXPECT_TRUE(worker.beats());
+  EXPECT_EQ(worker.start("01"), ErrorCode::kUnknownOutcome);
+  EXPECT_EQ(server.query("SELECT count(*) FROM pawl.pawl_run WHERE id = '01'"), "0");
+  EXPECT_EQ(worker.start("01"), ErrorCode{}) << "it has been told";
+  EXPECT_EQ(client.start("02"), ErrorCode{}) << "it remembers nothing";
+  EXPECT_EQ(careful.start("03"), ErrorCode{}) << "nothing was lost";
+}
+
+TEST(Return, AfterAPromotionAllIsReadAgain) {
+  PostgresServer primary({.tcp = true, .hba = {}, .settings = {}});
+  const std::unique_ptr<PostgresServer> standby = primary.make_standby(false);
+  const auto address = [](const PostgresServer& of) {
+    return "127.0.0.1:" + std::to_string(of.port());
+  };
+  Return worker(primary, "postgresql://postgres@" + address(primary) + "," + address(*standby) +
+                             "/postgres?target_session_attrs=read-write");
+  EXPECT_TRUE(comes_true([&] {
+    return standby->query("SELECT count(*) FROM pg_tables WHERE tablename = 'pawl_run'") == "1" &&
+           standby->query("SELECT count(*) FROM pawl.pawl_run") == "1";
+  }));
+  primary.kill();
+  standby->promote();
+  EXPECT_EQ(worker.start("01"), ErrorCode::kUnknownOutcome);
+  EXPECT_EQ(worker.start("01"), ErrorCode{});
+}
+
+// What a commit is refused for.
+class AtCommit : public ::testing::Test {
+ protected:
+  // Of a table that functions in transactions write to.
+  void refuse_by(const std::string& sql) { server_.execute("CREATE TABLE own(k int8); " + sql); }
+
+  Result<void> write_own() {
+    EXPECT_OK(open_postgres(options_of(server_.url())));
+    const std::unique_ptr<Connection> connection = connect(server_.url());
+    Writer writer(*connection, std::stoll(server_.query("SELECT key FROM pawl.pawl_namespace")),
+                  "channel", "sender");
+    StartRun start = start_of("00");
+    start.owner = *writer.add_worker({"worker", kNever, 0});
+    EXPECT_OK(pg::write(writer, start));
+    CommitTurn turn;
+    turn.run = start.row.key;
+    turn.worker = start.owner;
+    turn.epoch = start.row.epoch;
+    turn.inside = [&](Database& database, CommitTurn&) -> Result<void> {
+      ++calls_;
+      return database.execute("INSERT INTO own VALUES (1)");
+    };
+    return pg::write(writer, turn);
+  }
+
+  PostgresServer server_;
+  int calls_ = 0;
+};
+
+// It was taken for one of the tables of Pawl, and the function was called again and again.
+TEST_F(AtCommit, AConstraintOfSomebodyElseIsNotTriedAgain) {
+  refuse_by(
+      "ALTER TABLE own ADD UNIQUE (k) DEFERRABLE INITIALLY DEFERRED; INSERT INTO own VALUES (1)");
+  EXPECT_EQ(error_of(write_own()).code, ErrorCode::kInvalidState);
+  EXPECT_EQ(calls_, 1);
+}
+
+// A queue of notices that is full was taken for a payload that is too large.
+TEST_F(AtCommit, LimitsOfTheServerGoAway) {
+  refuse_by(
+      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'too many "
+      "notices' "
+      "USING ERRCODE = '54000'; END$$; CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON own "
+      "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()");
+  EXPECT_EQ(error_of(write_own()).code, ErrorCode::kStoreBusy);
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST(Names, ThatAreTooLongForAnIndexAreToldSo) {
+  PostgresServer server;
+  Return store(server, server.url());
+  std::string name;  // That cannot be made shorter.
+  for (std::uint32_t i = 0; name.size() < 6'000; ++i) {
+    name += std::to_string(i * 2'654'435'761U);
+  }
+  StartRun op = start_of("01");
+  op.run.tags = {{"tag", name}};
+  const Error error = error_of(store.write_one(op));
+  EXPECT_EQ(error.code, ErrorCode::kLimitExceeded);
+  EXPECT_TRUE(contains(error.message, "2,600 bytes")) << error.message;
+}
+
 // The numbers of runs that a store had drawn were given to others after a crash of the server, and
 // both used them.
 TEST(Crash, NumbersThatWereDrawnBeforeItAreNotUsed) {
@@ -219,13 +371,8 @@ TEST(Crash, NumbersThatWereDrawnBeforeItAreNotUsed) {
   Writer other(*direct, ns, "channel", "other");
   // Returns its number; 0: it did not work.
   const auto start = [](Writer& by, const std::string& id) {
-    StartRun op;
-    op.run.id = id;
-    op.run.kind = "order";
-    op.run.uuid = *Uuid::parse("01a1e60a-a4c4-7a4f-9e4c-3f78a3e01e" + id);
-    std::vector<Op> ops;
-    ops.emplace_back(std::move(op));
-    return by.apply(ops).has_value() ? std::get<StartRun>(ops[0]).row.key : RunKey{0};
+    StartRun op = start_of(id);
+    return write(by, op).has_value() ? op.row.key : RunKey{0};
   };
 
   proxy.cut_at(CuttingProxy::Cut::kBefore, "insert_run");

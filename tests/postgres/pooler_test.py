@@ -37,7 +37,7 @@ def pawl(*words, url):
 class Pooler:
     """PgBouncer in front of a server, with fewer connections to it than any of its clients has."""
 
-    def __init__(self, server):
+    def __init__(self, server, more=""):
         program = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
         if program is None:
             raise RuntimeError("pgbouncer is not installed; on Debian: apt-get install pgbouncer (or: make deps)")
@@ -55,6 +55,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 2
+{more}
 """, encoding="utf-8")
         words = [program, "-q", str(config)]
         if os.geteuid() == 0:
@@ -116,6 +117,17 @@ class ThroughAPooler(unittest.TestCase):
         self.assertEqual(code, STORE_FAILED)
         self.assertIn("add prepare=off to the store's URL", err)
         self.assertEqual(len(err.splitlines()), 1)
+
+    # It would have been taken for a server, and nothing would have been heard of others.
+    def test_a_pooler_that_drops_options_is_noticed(self):
+        pooler = Pooler(self.server, "ignore_startup_parameters = options")
+        self.addCleanup(pooler.close)
+        code, _, err = pawl("list", url=pooler.url(""))
+        self.assertEqual(code, STORE_FAILED)
+        self.assertIn("a pooler in between drops the options", err)
+        self.assertIn("add prepare=off to the store's URL", err)
+        code, _, err = pawl("start", "kind", "--id", "r", url=pooler.url("&prepare=off"))
+        self.assertNotIn("pooler", err)
 
 
 if __name__ == "__main__":

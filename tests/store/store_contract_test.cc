@@ -17,6 +17,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/movable_store.h"
+#include "store/seal.h"
 #include "store/support.h"
 
 namespace pawl::store {
@@ -436,11 +438,11 @@ class LeftTest : public StoreTest {
     return apply(store_, op).row.key;
   }
   ClaimDue leave(std::vector<KindDefinition> left, std::size_t limit = 100,
-                 WorkerKey newest_worker = kNever) {
+                 std::optional<WorkersMark> considered = std::nullopt) {
     ClaimDue op;
     op.kinds = {"order", "mail"};
     op.left = std::move(left);
-    op.newest_worker = newest_worker;
+    op.considered = considered;
     op.worker = worker_;
     op.limit = limit;
     op.now_ms = 5000;
@@ -474,12 +476,15 @@ TEST_P(LeftTest, RunsOfADefinitionOfOthersAreNotClaimed) {
 
 TEST_P(LeftTest, NothingIsClaimedWhileThereIsAWorkerThatIsNotKnown) {
   start_under("a", "1", 100);
+  const WorkersMark before = leave({}, 0).workers;
   const WorkerKey newer = add_worker(store_);
-  const ClaimDue refused = leave({}, 100, worker_);
+  const ClaimDue refused = leave({}, 100, before);
   EXPECT_THAT(refused.claims, IsEmpty());
   EXPECT_TRUE(refused.known);
   EXPECT_EQ(refused.workers.newest, newer);
-  const ClaimDue claimed = leave({}, 100, newer);
+  // One whose number is smaller may be seen later.
+  EXPECT_THAT(leave({}, 100, WorkersMark{newer, before.count}).claims, IsEmpty());
+  const ClaimDue claimed = leave({}, 100, refused.workers);
   EXPECT_EQ(claimed.claims.size(), 1U);
   EXPECT_EQ(claimed.workers, refused.workers);
 }
@@ -1076,13 +1081,13 @@ TEST_P(StuckTest, WhatOthersWillTakeIsLeftToThem) {
   ClaimStuck op;
   op.codes = {{"order", "3"}};
   op.left = {{"order", "1"}};
-  op.newest_worker = worker_;
+  op.considered.emplace();
   op.worker = worker_;
   op.limit = 100;
   op.now_ms = 9000;
-  const WorkerKey newer = add_worker(store_);
-  EXPECT_THAT(apply(store_, op).claims, IsEmpty());
-  op.newest_worker = newer;
+  const ClaimStuck refused = apply(store_, op);
+  EXPECT_THAT(refused.claims, IsEmpty());
+  op.considered = refused.workers;
   std::vector<RunKey> keys;
   for (const Claim& claim : apply(store_, op).claims) {
     keys.push_back(claim.run);
@@ -1760,6 +1765,35 @@ TEST_P(StoreTest, AnIdWhoseFirstRunWasDeletedIsTaken) {
   again = apply(*other, again);
   EXPECT_EQ(again.outcome, StartOutcome::kExisting);
   EXPECT_EQ(again.row.key, second);
+}
+
+// Of one that has no worker nothing else would be noticed.
+TEST_P(StoreTest, NothingIsChangedInANamespaceThatIsClosed) {
+  const RunRow run = held("order-1");
+  ASSERT_TRUE(store_.remove_worker(worker_, 5000).has_value());
+  const Seal moved{Seal::Kind::kMoved, "a-move", "", "sqlite:there.db"};
+  auto& closed = dynamic_cast<MovableStore&>(store_);
+  ASSERT_TRUE(value(closed.change_seal("", seal_text(moved))));
+  StartRun another;
+  another.run = new_run("order-2");
+  Send signal;
+  signal.run_id = run.id;
+  signal.arrival.kind = static_cast<std::uint8_t>(replay::EntryKind::kSignalReceived);
+  Terminate terminate;
+  terminate.run_id = run.id;
+  for (const std::unique_ptr<Store> other = open();
+       const Op& op : {Op(another), Op(signal), Op(terminate)}) {
+    for (Store* const store : {&store_, other.get()}) {
+      std::vector<Op> ops = {op};
+      const Result<void> applied = store->apply(ops);
+      ASSERT_FALSE(applied.has_value()) << op.index();
+      EXPECT_EQ(applied.error().code, ErrorCode::kStoreUnusable);
+      EXPECT_THAT(applied.error().message, testing::HasSubstr("there.db"));
+    }
+  }
+  EXPECT_FALSE(value(store_.find_run("order-2", std::nullopt)).has_value());
+  ASSERT_TRUE(value(closed.change_seal(seal_text(moved), "")));
+  EXPECT_EQ(apply(store_, another).outcome, StartOutcome::kStarted);
 }
 
 // --- Two at the same moment ----------------------------------------------------------------------

@@ -8,18 +8,24 @@
 namespace pawl::store {
 
 Result<void> Operations::apply(std::span<Op> ops) {
+  if (own_workers_.empty()) {
+    PAWL_TRY(check_open(Transaction::Seals::kToLook));
+  }
   for (Op& op : ops) {
     PAWL_TRY(std::visit([this](auto& one) { return run(one); }, op));
   }
   return {};
 }
 
+// Where a worker is, there is no seal.
+Result<void> Operations::check_open(Transaction::Seals wanted) {
+  PAWL_TRY_ASSIGN(const std::string seal, transaction_.read_seal(wanted));
+  return seal.empty() ? Result<void>() : make_error(ErrorCode::kStoreUnusable, seal_sentence(seal));
+}
+
 Result<WorkerKey> Operations::add_worker(const WorkerInfo& info,
                                          const std::function<bool(WorkerKey)>& lock) {
-  PAWL_TRY_ASSIGN(const std::string seal, transaction_.read_seal(Transaction::Seals::kToKeep));
-  if (!seal.empty()) {
-    return make_error(ErrorCode::kStoreUnusable, seal_sentence(seal));
-  }
+  PAWL_TRY(check_open(Transaction::Seals::kToKeep));
   PAWL_TRY_ASSIGN(const WorkerKey worker, workers_.add(info));
   if (lock(worker)) {
     PAWL_TRY(workers_.mark_locked(worker));

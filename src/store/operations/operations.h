@@ -132,6 +132,7 @@ class Operations {
 
   // carry.cc
   Result<void> check_seal(std::string_view seal);
+  Result<void> check_open(Transaction::Seals wanted);
   Result<void> carry(CarryRun& op);
   Result<void> append(RunKey run, std::span<const replay::Entry> entries,
                       std::span<const MovedAway> moved_away);

@@ -121,7 +121,7 @@ Result<void> Operations::run(ClaimDue& op) {
   }
   PAWL_TRY_ASSIGN(const Due due, runs_.find_due(op));
   op.workers = due.workers;
-  if (due.workers.newest > op.newest_worker) {
+  if (op.considered.value_or(op.workers) != op.workers) {
     return {};
   }
   return take(op.claims, due.runs, op.worker, op.now_ms);
@@ -159,7 +159,7 @@ Result<void> Operations::run(ClaimStuck& op) {
     found.insert(needing.begin(), needing.end());
   }
   PAWL_TRY_ASSIGN(op.workers, workers_.mark());
-  if (op.workers.newest > op.newest_worker) {
+  if (op.considered.value_or(op.workers) != op.workers) {
     return {};
   }
   std::vector<RunKey> first(found.begin(), found.end());

@@ -30,6 +30,7 @@ NewArrival arrival_for(replay::EntryKind kind, std::string_view command) {
 
 Result<void> Operations::run(CommitTurn& turn) {
   turn.committed = false;
+  turn.is_behind = false;
   turn.released = false;
   turn.is_paused = false;
   turn.refused.reset();
@@ -72,6 +73,7 @@ Result<void> Operations::call_inside(CommitTurn& turn) {
 Result<void> Operations::write(CommitTurn& turn) {
   PAWL_TRY_ASSIGN(turn.committed, log_.append(turn.run, turn.entries));
   if (!turn.committed) {
+    turn.is_behind = true;
     return {};
   }
   PAWL_TRY(forget(turn));

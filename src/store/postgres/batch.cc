@@ -276,6 +276,9 @@ class BatchRun {
     if (code == nullptr) {
       return connection_.is_open() && fail_without_code();
     }
+    if (commit_is_answered_) {
+      return !ends_connection(code);  // What comes behind COMMIT does not matter to anybody.
+    }
     if (sqlstate_.empty()) {
       sqlstate_ = code;
       failed_is_old_ = awaited.is_old;
@@ -321,6 +324,11 @@ class BatchRun {
 
   Result<void> failed() {
     Error error = connection_.error(sqlstate_, error_message_);
+    // What is too large is refused by its own statement. A commit meets limits of the server, e.g.
+    // of the notices that it keeps for others: they go away.
+    if (!is_before_commit_ && error.code == ErrorCode::kLimitExceeded) {
+      error.code = ErrorCode::kStoreBusy;
+    }
     // Those that were sent with the failed one are not prepared.
     for (const Awaited& awaited : awaited_) {
       if (awaited.statement != nullptr && awaited.statement->state == Prepared::State::kSent) {

@@ -185,8 +185,12 @@ Result<Connection::Impl::Parameters> Connection::Impl::parameters() const {
     }
   }
   if (prepare) {
-    const std::string own =
-        std::string(kPlanning) + " " + std::string(kGuards) + " " + value_of(found, "options");
+    const char* const of_environment = std::getenv("PGOPTIONS");
+    std::string given = value_of(found, "options");
+    if (given.empty() && of_environment != nullptr) {
+      given = of_environment;
+    }
+    const std::string own = std::string(kPlanning) + " " + std::string(kGuards) + " " + given;
     std::erase_if(found, [](const auto& pair) { return pair.first == "options"; });
     found.emplace_back("options", own);
   }
@@ -269,6 +273,20 @@ Result<void> Connection::Impl::check_server() {
     return make_error(ErrorCode::kStoreUnusable,
                       "the database at '" + place + "' has the encoding " + encoding +
                           "; Pawl needs one that was created with ENCODING 'UTF8'");
+  }
+  return prepare ? check_session() : Result<void>();
+}
+
+// A pooler may keep to itself what is asked of the session: then it gives each transaction another
+// one, perhaps, and who listens would hear nothing without being told.
+Result<void> Connection::Impl::check_session() {
+  const Rows asked(PQexec(native, "SELECT current_setting('plan_cache_mode') = 'auto'"));
+  if (!asked.empty() && asked[0].as_bytes(0) == "t") {
+    return make_error(
+        ErrorCode::kStoreUnusable,
+        "the database at '" + place +
+            "' does not get what a connection asks for: a pooler in between drops the "
+            "options; connect to the server, or add prepare=off to the store's URL");
   }
   return {};
 }

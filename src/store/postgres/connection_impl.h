@@ -71,6 +71,7 @@ class Connection::Impl {
   Error not_connected(const Parameters& parameters, const std::string& message, bool needs_password,
                       std::int64_t took_ms) const;
   Result<void> check_server();
+  Result<void> check_session();
 
   std::unordered_map<std::string_view, Prepared> prepared_;
   std::uint32_t generation_ = 0;  // Makes names that the server cannot have from before.

@@ -11,13 +11,14 @@ namespace pawl::store {
 
 struct PostgresOptions {
   // For libpq: a postgresql:// URL without Pawl's own parameters. Everything that libpq knows
-  // works: TLS, several hosts, target_session_attrs, service and password files, PG… variables.
+  // works: TLS, several hosts, target_session_attrs, service and password files, PG… variables; but
+  // `options` of a service file do not count.
   std::string conninfo;
   std::string name_space = "default";
   // Where the tables are. SQL names it in each place as {schema}, so no search path matters.
   std::string schema = "pawl";
-  // Whether statements are prepared once for each connection. Not behind a pooler that gives each
-  // transaction another server connection and does not know of them (PgBouncer before 1.21).
+  // Whether statements are prepared once for each connection, and notices of others are listened
+  // for. Neither works behind a pooler that gives each transaction another server connection.
   bool prepare = true;
   // Whether tables and namespace are made if they are not there. If not, that is kStoreUnusable.
   bool creates = true;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kGroupBytesMax = std::size_t{16} << 20U;
 
 constexpr std::string_view kDivisionByZero = "22012";
+constexpr std::string_view kUniqueViolation = "23505";
 
 }  // namespace
 
@@ -218,6 +219,7 @@ Result<void> Session::run() {
 Result<void> Session::send() {
   const Result<void> done = batch_->run();
   sqlstate_ = batch_->sqlstate();
+  constraint_ = batch_->constraint();
   finished_ = std::move(batch_);
   if (!done.has_value()) {
     is_begun_ = false;  // Whatever the error: no transaction is open.
@@ -273,6 +275,10 @@ Result<void> Session::refute() {
   return make_error(ErrorCode::kStoreBusy, "something was changed by others meanwhile");
 }
 
-bool Session::is_refuted() const { return sqlstate_ == kDivisionByZero || sqlstate_ == "23505"; }
+// Functions that run in a transaction may have tables of their own.
+bool Session::is_refuted() const {
+  return sqlstate_ == kDivisionByZero ||
+         (sqlstate_ == kUniqueViolation && constraint_.starts_with("pawl_"));
+}
 
 }  // namespace pawl::store::pg

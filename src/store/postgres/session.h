@@ -144,6 +144,7 @@ class Session {
   std::deque<Bulk> sent_;           // Borrowed by batch_.
   std::vector<const Call*> released_;
   std::string sqlstate_;
+  std::string constraint_;
 };
 
 }  // namespace pawl::store::pg

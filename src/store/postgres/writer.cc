@@ -22,13 +22,27 @@ constexpr int kLooksMax = 10;
 constexpr Statement kSavepoint{"savepoint", "SAVEPOINT pawl_turn"};
 constexpr Statement kUndo{"undo", "ROLLBACK TO SAVEPOINT pawl_turn"};
 constexpr Statement kKeep{"keep", "RELEASE SAVEPOINT pawl_turn"};
+// The history that the server goes on with, as far as commits may be missing in it that were
+// answered: a standby that is promoted begins another one, and so does a restart where the disk is
+// not waited for. Nothing while it follows another server.
+constexpr Statement kReadHistory{
+    "",
+    "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE "
+    "substr(pg_walfile_name(pg_current_wal_lsn()), "
+    "1, 8) || CASE current_setting('synchronous_commit') WHEN 'off' THEN ' ' || "
+    "pg_postmaster_start_time() ELSE '' END END"};
 // Who adds a worker and who changes the seal wait for each other.
-constexpr Statement kReadSeal{"read_seal",
-                              "SELECT seal FROM {schema}.pawl_namespace WHERE key = $1 FOR SHARE"};
-constexpr Statement kLockSeal{"lock_seal",
-                              "SELECT seal FROM {schema}.pawl_namespace WHERE key = $1 FOR UPDATE"};
+#define PAWL_PG_SEAL "SELECT seal FROM {schema}.pawl_namespace WHERE key = $1"
+constexpr Statement kLookAtSeal{"look_at_seal", PAWL_PG_SEAL};
+constexpr Statement kReadSeal{"read_seal", PAWL_PG_SEAL " FOR SHARE"};
+constexpr Statement kLockSeal{"lock_seal", PAWL_PG_SEAL " FOR UPDATE"};
 constexpr Statement kWriteSeal{"write_seal",
                                "UPDATE {schema}.pawl_namespace SET seal = $2 WHERE key = $1"};
+
+bool needs_what_was_written(std::span<const Op> ops) {
+  return std::ranges::any_of(ops,
+                             [](const Op& op) { return !std::holds_alternative<Heartbeat>(op); });
+}
 
 }  // namespace
 
@@ -51,8 +65,16 @@ Writer::Writer(Connection& connection, std::int64_t ns, std::string channel, std
 
 Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
                              std::span<const Op> ops, bool trusts) {
-  PAWL_TRY(connection_.ensure());
-  forget_keys_of_before();
+  PAWL_TRY(meet_server());
+  if (may_have_less_ && needs_what_was_written(ops)) {
+    may_have_less_ = false;
+    runs_.forget_known();
+    return make_error(ErrorCode::kUnknownOutcome,
+                      "the database at '" + connection_.place() +
+                          "' goes on without having waited for its disk or for a standby, and may "
+                          "have less than was committed; nothing of this was written, and what it "
+                          "has is read again");
+  }
   Result<void> done = look_ahead(ops, trusts);
   if (done.has_value()) {
     done = what_to_do();
@@ -115,13 +137,28 @@ bool Writer::tells_ends_later() const {
   return operations_.has_ended_runs() && !operations_.concerns_others() && tell_ends_;
 }
 
-// A server that has crashed gives out again what a transaction drew that it did not commit.
-void Writer::forget_keys_of_before() {
-  if (connects_ != connection_.counters().connects) {
-    connects_ = connection_.counters().connects;
-    runs_.forget_spare_keys();
-    inboxes_.forget_spare_keys();
+Result<void> Writer::meet_server() {
+  PAWL_TRY(connection_.ensure());
+  if (connects_ == connection_.counters().connects) {
+    return {};
   }
+  Batch look(connection_, Effect::kReads);
+  const Call& call = look.add(kReadHistory);
+  const Result<void> read = look.run();
+  if (!read && !connection_.is_open()) {
+    return read;
+  }
+  connects_ = connection_.counters().connects;
+  // A server that has crashed gives out again what a transaction drew that it did not commit.
+  runs_.forget_spare_keys();
+  inboxes_.forget_spare_keys();
+  // Relatives of PostgreSQL may not be able to say; they do not lose commits.
+  std::string history = read ? call.rows()[0].as_string(0) : std::string();
+  if (!history.empty()) {
+    may_have_less_ |= !history_.empty() && history != history_ && !own_workers_.empty();
+    history_ = std::move(history);
+  }
+  return {};
 }
 
 Result<void> Writer::transact(const std::function<Result<void>()>& what_to_do,
@@ -162,8 +199,10 @@ Result<void> Writer::link(std::string_view seal, std::span<const CarryParent> li
 }
 
 Result<std::string> Writer::read_seal(Seals wanted) {
-  const Call& call =
-      session_.query(wanted == Seals::kToChange ? kLockSeal : kReadSeal).integer(session_.ns());
+  const Statement& statement = wanted == Seals::kToLook   ? kLookAtSeal
+                               : wanted == Seals::kToKeep ? kReadSeal
+                                                          : kLockSeal;
+  const Call& call = session_.query(statement).integer(session_.ns());
   PAWL_TRY(session_.run());
   return call.rows().empty() ? std::string() : call.rows()[0].as_string(0);
 }

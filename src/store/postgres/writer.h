@@ -56,7 +56,8 @@ class Writer : private Transaction {
   void begin(bool trusts);
   // Begins, and locks what is known to be needed.
   Result<void> look_ahead(std::span<const Op> ops, bool trusts);
-  void forget_keys_of_before();
+  // Connects if need be, and finds out whether the server still has all that it had.
+  Result<void> meet_server();
 
   Result<bool> has_rests(RunKey run, RunKey chain) override;
   Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) override;
@@ -68,7 +69,9 @@ class Writer : private Transaction {
   Result<Result<void>> call(const Inside& function) override;
 
   Connection& connection_;
-  std::uint64_t connects_ = 0;  // Of the connection, when keys were last drawn.
+  std::uint64_t connects_ = 0;  // Of the connection, when the server was last looked at.
+  std::string history_;         // The server's, then.
+  bool may_have_less_ = false;  // Than was committed here; not told yet.
   std::string channel_;
   std::string sender_;
   std::function<void()> tell_ends_;
