@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Optional
@@ -65,6 +66,14 @@ def milliseconds(number: int) -> timedelta:
     return timedelta(milliseconds=number)
 
 
+@dataclass(frozen=True)
+class Scope:
+    """What steps are in."""
+
+    is_in_loop: bool = False
+    is_shielded: bool = False
+
+
 class Program:
     """A scenario's program, as a workflow."""
 
@@ -74,44 +83,45 @@ class Program:
         self.futures: dict[str, Future] = {}  # Those of `values` that came out of a command.
 
     async def workflow(self, ctx: Context) -> Any:
-        ended = await self.run_list(self.steps, ctx, False)
+        ended = await self.run_list(self.steps, ctx, Scope())
         return ended.value if ended else None
 
-    async def run_list(self, steps: list, ctx: Context, in_loop: bool) -> Optional[Returned]:
+    async def run_list(self, steps: list, ctx: Context, scope: Scope) -> Optional[Returned]:
         for step in steps:
-            ended = await self.run_step(step, ctx, ctx, in_loop)
+            ended = await self.run_step(step, ctx, ctx, scope)
             if ended is not None:
                 return ended
         return None
 
     async def run_step(
-        self, step: dict, ctx: Context, plain: Context, in_loop: bool
+        self, step: dict, ctx: Context, plain: Context, scope: Scope
     ) -> Optional[Returned]:
         """`plain` is for lists of steps: a version is for one step."""
         verb, subject = next(iter(step.items()))
         if verb in ("await", "await_all", "await_any"):
-            await self.wait(verb, [subject] if verb == "await" else subject, ctx, step)
+            names = [subject] if verb == "await" else subject
+            await self.wait(verb, names, ctx, step, scope.is_shielded)
         elif verb == "branch":
             key = {"step_key": step["stepKey"]} if "stepKey" in step else {}
-            self.assign(step, await ctx.branch(self.body(subject, in_loop), **key))
+            self.assign(step, await ctx.branch(self.body(subject, scope), **key))
         elif verb == "join":
-            arms = [self.body(arm, in_loop) for arm in subject]
+            arms = [self.body(arm, scope) for arm in subject]
             self.assign(step, await ctx.join(*arms))
         elif verb == "loop":
-            await self.loop(step, ctx, in_loop)
+            await self.loop(step, ctx, scope)
         elif verb == "v":
-            return await self.run_step(step["do"], ctx.v(subject), plain, in_loop)
+            return await self.run_step(step["do"], ctx.v(subject), plain, scope)
         elif verb == "if":
             holds = equal(self.find(subject), self.resolve(step["equals"]))
-            return await self.run_list(step.get("then" if holds else "else", []), plain, in_loop)
+            return await self.run_list(step.get("then" if holds else "else", []), plain, scope)
         elif verb == "try":
             try:
-                return await self.run_list(subject, plain, in_loop)
+                return await self.run_list(subject, plain, scope)
             except (Exception, Cancelled) as error:
                 self.put("error", text_of(error))
-            return await self.run_list(step["catch"], plain, in_loop)
+            return await self.run_list(step["catch"], plain, scope)
         elif verb == "shield":
-            return await self.run_list(subject, plain.shielded(), in_loop)
+            return await self.run_list(subject, plain, replace(scope, is_shielded=True))
         elif verb == "return":
             return Returned(self.resolve(subject))
         elif verb == "throw":
@@ -122,47 +132,61 @@ class Program:
             self.command(verb, subject, step, ctx)
         return None
 
-    def body(self, steps: list, in_loop: bool) -> Any:
+    def body(self, steps: list, scope: Scope) -> Any:
         async def run(ctx: Context) -> Any:
-            ended = await self.run_list(steps, ctx, in_loop)
+            ended = await self.run_list(steps, ctx, scope)
             return ended.value if ended else None
 
         return run
 
-    async def wait(self, verb: str, names: list, ctx: Context, step: dict) -> None:
+    async def wait(
+        self, verb: str, names: list, ctx: Context, step: dict, is_shielded: bool
+    ) -> None:
+        """A shield is for awaits only: what is made in one is made by a context without it. Other
+        branches may give the names to something else meanwhile."""
         for name in names:
             self.find(name)
-        futures = [self.futures[name] for name in names if name in self.futures]
+        awaited = [(name, self.futures[name]) for name in names if name in self.futures]
+        if verb == "await":
+            for name, future in awaited:
+                await (future.shielded() if is_shielded else future)
+                await self.settle(name, future)
+            return
+        futures = [future for _, future in awaited]
+        group = ctx.shielded() if is_shielded else ctx
         if verb == "await_any":
             plain = next((name for name in names if name not in self.futures), None)
             if plain is not None:
                 self.assign(step, plain)
                 return
-            winner = await ctx.any(*futures)
-            name = next(each for each in names if self.futures[each] is winner)
-            self.assign(step, name)
-            self.values[name] = await winner
-            return
-        if verb == "await":
-            if futures:
-                future = futures[0] if not ctx._is_shielded else futures[0].shielded()
-                self.values[names[0]] = await future
+            winner = await group.any(*futures)
+            name = next(name for name, future in awaited if future is winner)
+            try:
+                await self.settle(name, winner)
+            finally:
+                self.assign(step, name)
             return
         failed: Optional[Exception] = None
         try:
-            await ctx.all(*futures)
+            await group.all(*futures)
         except Exception as error:  # Not Cancelled: then no variable gets its value.
             failed = error
-        for name in names:
-            if name in self.futures and self.futures[name].done():
+        for name, future in awaited:
+            if future.done():
                 try:
-                    self.values[name] = await self.futures[name]
+                    await self.settle(name, future)
                 except Exception:
                     pass
         if failed is not None:
             raise failed
 
-    async def loop(self, step: dict, ctx: Context, in_loop: bool) -> None:
+    async def settle(self, name: str, future: Future) -> None:
+        """Gives a variable its value, if it still is that of this future, which is done."""
+        value = await future
+        if self.futures.get(name) is future:
+            self.values[name] = value
+
+    async def loop(self, step: dict, ctx: Context, scope: Scope) -> None:
         times = self.resolve(step["times"])
         if not is_number(times) or times < 0 or times != int(times):
             raise Mistake(f"times: expected a whole number from 0, got {times!r}")
@@ -171,7 +195,7 @@ class Program:
         async def body(inner: Context, finished: Optional[int]) -> Any:
             finished = finished or 0  # Histories may leave the first state out.
             self.put("i", finished + 1)
-            ended = await self.run_list(step["loop"], inner, True)
+            ended = await self.run_list(step["loop"], inner, replace(scope, is_in_loop=True))
             if ended is None:
                 return continue_with(finished + 1)
             return break_with(ended.value, state=finished + 1)
@@ -180,7 +204,7 @@ class Program:
         if "stepKey" in step:
             options["step_key"] = step["stepKey"]
         result = await ctx.loop(0, body, times=int(times), **options)
-        if in_loop:
+        if scope.is_in_loop:
             self.put("i", outer)
         self.assign(step, result)
 

@@ -318,6 +318,7 @@ Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::st
     }
   }
   std::vector<FutureId> futures;
+  std::vector<std::pair<std::string, Variable>> waited_for;  // As they are now: others may set them.
   std::string plain;  // A value that never was a future is there at once.
   for (const std::string& name : names) {
     const Variable* variable = find_variable(name, path);
@@ -326,6 +327,7 @@ Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::st
     }
     if (variable->future != 0) {
       futures.push_back(variable->future);
+      waited_for.emplace_back(name, *variable);
     } else if (plain.empty()) {
       plain = name;
     }
@@ -349,17 +351,19 @@ Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::st
     co_return thrown("cancelled" + reason, true);
   }
   Flow flow;
-  for (const std::string& name : names) {
-    Variable& variable = variables_[name];
-    const bool is_decisive = variable.future != 0 && variable.future == status.decided_by;
-    if (variable.future == 0 || (verb == "await_any" && !is_decisive)) {
+  for (std::size_t i = 0; i < futures.size(); ++i) {
+    const bool is_decisive = futures[i] == status.decided_by;
+    if (verb == "await_any" && !is_decisive) {
       continue;
     }
-    const replay::Outcome outcome = *machine_->outcome(variable.future);
+    const auto& [name, waited] = waited_for[i];
+    Variable& variable = variables_[name];
+    const replay::Outcome outcome = *machine_->outcome(futures[i]);
     if (is_decisive && outcome.kind != OutcomeKind::kValue) {
-      flow = failure_of(variable);
-    } else if (outcome.is_complete && outcome.kind == OutcomeKind::kValue) {
-      variable.value = value_of(variable.future);
+      flow = failure_of(waited);
+    } else if (variable.future == futures[i] && outcome.is_complete &&
+               outcome.kind == OutcomeKind::kValue) {
+      variable.value = value_of(futures[i]);
     }
     if (verb == "await_any") {
       assign(step, json::value(name));

@@ -1577,14 +1577,15 @@ class Evaluator {
         first = i;
       }
     }
-    if (!waiter.all && first) {
-      assign(step, json::value(names[*first]));
-    }
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Future& future = *waiter.futures[i];
-      if ((waiter.all || i == first) && future.complete && !future.failed) {
+      const bool holds_it = variables_[names[i]].future == waiter.futures[i];
+      if ((waiter.all || i == first) && future.complete && !future.failed && holds_it) {
         variables_[names[i]] = Variable{future.value, waiter.futures[i]};
       }
+    }
+    if (!waiter.all && first) {
+      assign(step, json::value(names[*first]));
     }
     if (first && waiter.futures[*first]->failed) {
       co_return Flow::fail(waiter.futures[*first]->failure);

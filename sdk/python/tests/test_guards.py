@@ -18,6 +18,7 @@ import time
 import traceback
 import unittest
 import uuid
+import warnings
 from datetime import date
 from datetime import datetime as moment
 from time import time as clock
@@ -200,6 +201,21 @@ class GuardTest(unittest.TestCase):
                 ended.set()
                 thread.join()
         self.assertTrue(seen)
+
+    def test_what_stands_for_a_function_has_its_hints(self) -> None:
+        @pawl.workflow
+        async def flow(ctx: pawl.Context) -> list:
+            await ctx.run("wait", time.sleep, 0)
+            await ctx.run("wait as a coroutine", asyncio.sleep, 0)
+            return [await ctx.run("names", os.listdir, "/dev/fd"),
+                    await ctx.run("then", time.asctime, time.gmtime(0))]
+
+        with warnings.catch_warnings(record=True) as warned, Environment(workflows=[flow]) as env:
+            warnings.simplefilter("always")
+            names, then = env.start(flow, "run").wait(SOON).result().wait(SOON)
+        self.assertEqual([str(each.message) for each in warned], [])
+        self.assertIn("0", names)
+        self.assertEqual(then, "Thu Jan  1 00:00:00 1970")
 
     def test_logging_and_seeded_numbers_are_allowed(self) -> None:
         async def flow(ctx: pawl.Context) -> float:

@@ -499,6 +499,43 @@ class WorkflowTest(unittest.TestCase):
                 runs["raised"].result().wait(SOON)
             self.assertEqual(caught.exception.reason, "enough")
 
+    def test_what_a_shielded_context_returns_is_shielded(self) -> None:
+        async def sleep(ctx: pawl.Context, *_: Any) -> Any:
+            return await ctx.sleep(50)
+
+        async def other(ctx: pawl.Context, *_: Any) -> Any:
+            return await ctx.shielded().sleep(50)
+
+        cases: "list[tuple[str, Any]]" = [
+            ("waiting", lambda ctx, safe: safe.sleep(50)),
+            ("waiting", lambda ctx, safe: ctx.sleep(50).shielded()),
+            ("waiting", lambda ctx, safe: safe.all(ctx.sleep(50))),
+            ("waiting", lambda ctx, safe: safe.any(ctx.sleep(50))),
+            ("waiting", lambda ctx, safe: ctx.all(safe.sleep(50), safe.sleep(60))),
+            ("waiting", lambda ctx, safe: safe.with_timeout(ctx.sleep(50), 60)),
+            ("waiting", lambda ctx, safe: safe.branch(sleep)),
+            ("waiting", lambda ctx, safe: safe.join(sleep, sleep)),
+            ("waiting", lambda ctx, safe: safe.loop(0, sleep)),
+            ("waiting", lambda ctx, safe: ctx.branch(other)),
+            ("cancelled", lambda ctx, safe: ctx.sleep(50)),
+            ("cancelled", lambda ctx, safe: ctx.all(safe.sleep(50), ctx.sleep(60))),
+            ("cancelled", lambda ctx, safe: ctx.branch(sleep)),
+            ("cancelled", lambda ctx, safe: ctx.join(sleep, sleep)),
+        ]
+
+        @pawl.workflow
+        async def flow(ctx: pawl.Context, case: int) -> None:
+            await cases[case][1](ctx, ctx.shielded())
+
+        with Environment(workflows=[flow], replay_every_turn=True) as env:
+            for i, (expected, _) in enumerate(cases):
+                with self.subTest(case=i):
+                    run = env.start(flow, f"r-{i}", i).wait(SOON)
+                    env.advance(1).wait(SOON)
+                    run.cancel().wait(SOON)
+                    env.advance(1).wait(SOON)
+                    self.assertEqual(run.describe().wait(SOON).status, expected)
+
     def test_cancelling_tasks_and_timers(self) -> None:
         @pawl.workflow
         async def flow(ctx: pawl.Context) -> list:

@@ -3,6 +3,7 @@ import { checkMap, checkOptions, checkText, encodeTags } from "./checks";
 import { Closed, NotFound, TimedOut, UsageError, WorkflowCancelled, WorkflowFailed } from "./errors";
 import { C, makeError, native, type Handle } from "./native";
 import { milliseconds, ON_EXISTING, pick, type Duration, type Event, type Tags } from "./options";
+import { outside } from "./outside";
 import { decode, decodeFailure, encode, failureOf } from "./payload";
 import type { Entry } from "./replay";
 import { nameOf, type Names, type WorkflowFunction } from "./workflow";
@@ -146,10 +147,12 @@ export abstract class Client {
   /** Starts a run. Its handle comes when that is durable. */
   start<I, O>(workflow: WorkflowFunction<I, O>, ...options: StartArguments<I>): Promise<RunHandle<Awaited<O>>>;
   start<O = unknown>(kind: string, options?: StartOptions<unknown>): Promise<RunHandle<O>>;
+  @outside
   start(workflow: string | WorkflowFunction, options: StartOptions<unknown> = {}): Promise<RunHandle<unknown>> {
     return this.startRun(workflow, options, "start");
   }
   /** Starts a run if there is none with this id, and sends it a signal: both or nothing. */
+  @outside
   signalWithStart<I, O>(
     workflow: WorkflowFunction<I, O> | string,
     options: SignalWithStartOptions<I>,
@@ -188,17 +191,20 @@ export abstract class Client {
     checkText(id, "get", "the id");
     return new RunHandle<O>(this, id, false);
   }
+  @outside
   async list(query: ListQuery = {}): Promise<Page> {
     checkOptions(query, LIST, "list");
     const { payload } = await this.ask((engine, tag) => native.clientList(engine, tag, JSON.stringify(query)));
     return JSON.parse(payload) as Page;
   }
   /** The same for a promise that is known by its token. */
+  @outside
   async resolve(token: string, value?: unknown): Promise<void> {
     checkText(token, "resolve", "the token");
     const [run, promise] = native.tokenParts(token);
     await this.get(run).resolve(promise, value);
   }
+  @outside
   async reject(token: string, error: unknown): Promise<void> {
     checkText(token, "reject", "the token");
     const [run, promise] = native.tokenParts(token);
@@ -220,6 +226,7 @@ export class RunHandle<O> {
    * Waits for its end, and for that of those it recurs to. Throws WorkflowFailed or WorkflowCancelled if
    * it ended so.
    */
+  @outside
   async result(options: { timeout?: Duration } = {}): Promise<O> {
     checkOptions(options, ["timeout"], "result");
     const { payload, runStatus } = await this.client.ask(
@@ -236,6 +243,7 @@ export class RunHandle<O> {
     throw new WorkflowFailed(`run '${this.id}'`, type, message, details);
   }
   /** False: an event with this id and source has been sent before. */
+  @outside
   async signal(name: string, value?: unknown, options: { event?: Event } = {}): Promise<boolean> {
     checkText(name, "signal", "the name");
     checkOptions(options, ["event"], `signal '${name}'`);
@@ -244,11 +252,13 @@ export class RunHandle<O> {
     const event = options.event && JSON.stringify(options.event);
     return (await this.client.ask((engine, tag) => native.clientSignal(engine, tag, this.id, name, payload, event))).flag;
   }
+  @outside
   async resolve(promise: string, value?: unknown): Promise<void> {
     checkText(promise, "resolve", "the promise's name");
     const payload = encode(value, `value of promise '${promise}'`);
     await this.client.ask((engine, tag) => native.clientResolve(engine, tag, this.id, promise, payload));
   }
+  @outside
   async reject(promise: string, error: unknown): Promise<void> {
     checkText(promise, "reject", "the promise's name");
     const { type, message, details } = failureOf(error);
@@ -256,30 +266,37 @@ export class RunHandle<O> {
     await this.client.ask((engine, tag) => native.clientReject(engine, tag, this.id, promise, type, message, text));
   }
   /** Asks it to end; its code may clean up. */
+  @outside
   async cancel(reason = ""): Promise<void> {
     checkText(reason, "cancel", "the reason");
     await this.client.ask((engine, tag) => native.clientCancel(engine, tag, this.id, reason));
   }
   /** At once: no code of it runs any more. */
+  @outside
   async terminate(reason = ""): Promise<void> {
     checkText(reason, "terminate", "the reason");
     await this.client.ask((engine, tag) => native.clientTerminate(engine, tag, this.id, reason));
   }
   /** False: it was paused before. */
+  @outside
   async pause(): Promise<boolean> {
     return (await this.client.ask((engine, tag) => native.clientPause(engine, tag, this.id, true))).flag;
   }
+  @outside
   async unpause(): Promise<boolean> {
     return (await this.client.ask((engine, tag) => native.clientPause(engine, tag, this.id, false))).flag;
   }
   /** Has a blocked run tried again. */
+  @outside
   async resume(): Promise<void> {
     await this.client.ask((engine, tag) => native.clientResume(engine, tag, this.id));
   }
+  @outside
   async describe(): Promise<Description> {
     const { payload } = await this.client.ask((engine, tag) => native.clientDescribe(engine, tag, this.id));
     return JSON.parse(payload) as Description;
   }
+  @outside
   async exists(): Promise<boolean> {
     try {
       await this.describe();
@@ -292,6 +309,7 @@ export class RunHandle<O> {
     }
   }
   /** Its log; what replay() takes. */
+  @outside
   async history(): Promise<Entry[]> {
     const { payload } = await this.client.ask((engine, tag) => native.clientHistory(engine, tag, this.id));
     return JSON.parse(payload) as Entry[];

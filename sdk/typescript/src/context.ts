@@ -344,7 +344,10 @@ export class Context {
     const source = sourceOf(this.cancel);
     this.open("cancel", C.CANCEL_TASK, undefined, undefined, undefined, source, 0, undefined, undefined, future.id);
   }
-  /** The same context; what is awaited through it is not interrupted by a cancel request. */
+  /**
+   * The same context; a cancel request does not interrupt waiting for what it gives out, wherever that is awaited. For a
+   * future that is there already: its own shielded().
+   */
   shielded(): Context {
     return new Context(this.owner, this.branchId, this.version, true);
   }

@@ -8,6 +8,7 @@ import { ActivityError, Cancelled, Closed, NotFound, PayloadError, UsageError } 
 import { installGuards } from "./guards";
 import { C, native, type Handle, type NativeRetry } from "./native";
 import { MATCHING, milliseconds, nativeRetry, ON_CHANGE, pick, type Duration } from "./options";
+import { outside } from "./outside";
 import { decode, encode, encodeDetails, endOf, failureOf, messageOf } from "./payload";
 import { forgive, Run, type Host } from "./run";
 import { workflowOptions, type WorkflowFunction } from "./workflow";
@@ -29,7 +30,7 @@ export interface EngineOptions {
   payloadBytesMax?: number;
   /** False: Date.now() and the like are not refused in workflow code. */
   guards?: boolean;
-  /** Told of trouble that no call can report. Default: a line on standard error. */
+  /** Told of trouble that no call can report. Default: a line on standard error, where also goes what it throws. */
   onError?: (message: string) => void;
 }
 
@@ -74,6 +75,7 @@ export class Engine extends Client implements Host {
   private rest: [kind: number, fields: unknown[]][] = [];
 
   /** Opens a store, "sqlite:app.db" or "postgres://…", and begins to work if there is anything to do. */
+  @outside
   static async open(url: string, options: EngineOptions = {}): Promise<Engine> {
     checkText(url, "Engine.open", "the URL");
     checkOptions(options, ENGINE, "Engine.open");
@@ -122,7 +124,7 @@ export class Engine extends Client implements Host {
     this.fakes = new Map(Object.entries((test.fakes ?? {}) as Record<string, ActivityFunction>));
     this.ended = new Promise((resolve) => (this.end = resolve));
     try {
-      this.register();
+      this.register(test.isTest ?? false);
     } catch (error) {
       native.engineFree(this.handle);
       throw error;
@@ -131,7 +133,7 @@ export class Engine extends Client implements Host {
     native.hold(this.poller, false);
   }
 
-  private register(): void {
+  private register(isTest: boolean): void {
     for (const [kind, body] of this.workflows) {
       checkDefinition(body, `workflow '${kind}'`);
       this.names.set(body, kind);
@@ -140,7 +142,8 @@ export class Engine extends Client implements Host {
         this.handle,
         kind,
         pick(MATCHING, matching ?? "strict", `matching of workflow '${kind}'`),
-        fingerprint,
+        // Tests have one version of the code: what does not agree with its history fails, and is not blocked.
+        fingerprint || (isTest ? "test" : undefined),
         pick(ON_CHANGE, onChange ?? "verify", `onChange of workflow '${kind}'`),
       );
     }
@@ -173,6 +176,7 @@ export class Engine extends Client implements Host {
   }
 
   /** Gives back the runs. Activities that are running are told by their signal, and not waited for. */
+  @outside
   async close(): Promise<void> {
     if (!this.isClosed) {
       this.isClosed = true;
@@ -282,11 +286,19 @@ export class Engine extends Client implements Host {
           this.answer(tag, status, { payload, runStatus, flag });
           break;
         }
-        default: {
-          const report = this.options.onError ?? ((message: string) => console.error(`pawl: ${message}`));
-          report(fields[0] as string);
-        }
+        default:
+          this.report(fields[0] as string);
       }
+    }
+  }
+
+  // What onError throws must not keep the events behind this one from those who wait for them.
+  private report(message: string): void {
+    const { onError = (text: string) => console.error(`pawl: ${text}`) } = this.options;
+    try {
+      onError(message);
+    } catch (error) {
+      console.error(`pawl: ${message}; and onError threw:`, error);
     }
   }
 

@@ -9,6 +9,7 @@ import { Engine, ENGINE, type EngineOptions } from "./engine";
 import { UsageError } from "./errors";
 import { native } from "./native";
 import { milliseconds, type Duration } from "./options";
+import { outside } from "./outside";
 
 export { replay, type Entry, type Replayed, type ReplayOptions } from "./replay";
 
@@ -25,6 +26,7 @@ export interface TestEnvironmentOptions extends EngineOptions {
  * due. Sleeps cost nothing.
  */
 export class TestEnvironment extends Engine {
+  @outside
   static override async open(options: TestEnvironmentOptions | string = {}): Promise<TestEnvironment> {
     if (typeof options === "string") {
       throw new UsageError("TestEnvironment.open: it has a store of its own, and takes options only");
@@ -51,6 +53,7 @@ export class TestEnvironment extends Engine {
     return native.testNow(this.handle);
   }
   /** Lets time pass, with all that becomes due on the way. */
+  @outside
   async advance(duration: Duration): Promise<void> {
     const length = milliseconds(duration, "advance");
     await this.ask((engine, tag) => native.testAdvance(engine, tag, length));

@@ -99,20 +99,50 @@ test("bad options get a sentence", limit, async () => {
   await assert.rejects(Engine.open("sqlite:x.db", { lease: "soon" }), /'soon' is no duration/);
 });
 
-test("code that is not deterministic fails its run, and says where", limit, async () => {
-  let turn = 0;
-  const code = async (ctx) => {
-    await ctx.run(`step ${turn++}`, () => 1);
-    await ctx.sleep("1h");
-  };
-  const fickle = pawl.workflow(code, { fingerprint: "1" });
-  await withEnvironment({ workflows: { fickle }, replayEveryTurn: true, onError: () => {} }, async (env) => {
-    const run = await env.start(fickle, { id: "f" });
-    await assert.rejects(run.result(), (error) => {
-      assert.ok(error instanceof WorkflowFailed);
-      assert.equal(error.type, "DETERMINISM_VIOLATION");
-      assert.match(error.message, /step 0/);
-      return true;
+for (const fingerprint of [undefined, "1"]) {
+  const which = fingerprint === undefined ? "without a fingerprint" : "with one";
+  test(`code that is not deterministic fails its run, and says where: ${which}`, limit, async () => {
+    let turn = 0;
+    const code = async (ctx) => {
+      await ctx.run(`step ${turn++}`, () => 1);
+      await ctx.sleep("1h");
+    };
+    const fickle = pawl.workflow(code, { fingerprint });
+    await withEnvironment({ workflows: { fickle }, replayEveryTurn: true }, async (env) => {
+      const run = await env.start(fickle, { id: "f" });
+      await assert.rejects(run.result({ timeout: "10s" }), (error) => {
+        assert.ok(error instanceof WorkflowFailed, String(error));
+        assert.equal(error.type, "DETERMINISM_VIOLATION");
+        assert.match(error.message, /step 0/);
+        return true;
+      });
     });
   });
+}
+
+test("an onError that throws is told of, and the events behind it are not lost", limit, async (t) => {
+  const { mock } = t.mock.method(console, "error", () => {});
+  const told = [];
+  const beats = (ctx) => ctx.schedule("beat");
+  const activities = {
+    beat: (_input, attempt) => {
+      for (let i = 0; i < 5; ++i) {
+        attempt.heartbeat("too large".repeat(500));
+        // Nothing is handled meanwhile: two batches are on their way then, and all others come in one.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+      }
+    },
+  };
+  const onError = (message) => {
+    told.push(message);
+    throw new Error("no log today");
+  };
+  await withEngine({ workflows: { beats }, activities, payloadBytesMax: 1000, onError }, async (engine) => {
+    await (await engine.start(beats)).result({ timeout: "10s" });
+  });
+  assert.equal(told.length, 5);
+  assert.deepEqual(
+    mock.calls.map(({ arguments: [message, error] }) => [message, error.message]),
+    told.map((message) => [`pawl: ${message}; and onError threw:`, "no log today"]),
+  );
 });

@@ -42,3 +42,40 @@ test("what differs, and what is broken, fails with a line", () =>
     assert.match(stdout, /^FAIL verb: .*there is no step 'jump'$/m);
     assert.match(stdout, /^1 passed, 9 failed$/m);
   }));
+
+test("a shield is for the awaits in it, wherever their futures were made", () =>
+  withFolder((folder) => {
+    const history = [
+      { event: "TaskScheduled", location: "{1}", taskType: "A", taskExecutionId: "t-a" },
+      { event: "CancellationRequested" },
+    ];
+    const task = { task: "A", as: "a" };
+    const waits = { await: "a" };
+    const any = { await_any: ["a"], as: "w" };
+    const programs = [
+      [[{ shield: [task] }, waits], "cancelled"],
+      [[{ shield: [task] }, any], "cancelled"],
+      [[{ shield: [task, { branch: [waits] }] }], "suspended"],
+      [[task, { shield: [waits] }], "suspended"],
+      [[task, { shield: [any] }], "suspended"],
+      [[task, { shield: [{ try: [{ join: [[{ loop: [waits], times: 1 }]] }], catch: [] }] }], "suspended"],
+    ];
+    const file = path.join(folder, "shields.json");
+    const scenarios = programs.map(([program, outcome]) => ({ name: JSON.stringify(program), history, program, expect: { outcome } }));
+    fs.writeFileSync(file, JSON.stringify(scenarios));
+    const { stdout, status } = conform(file);
+    assert.equal(status, 0, stdout);
+  }));
+
+test("the winner's name is written after its value", () =>
+  withFolder((folder) => {
+    const file = path.join(folder, "any.json");
+    const history = [
+      { event: "TaskScheduled", location: "{1}", taskType: "A", taskExecutionId: "t-a" },
+      { event: "TaskCompleted", taskExecutionId: "t-a", result: 7 },
+    ];
+    const program = [{ task: "A", as: "x" }, { await_any: ["x"], as: "x" }, { return: { $: "x" } }];
+    fs.writeFileSync(file, JSON.stringify({ name: "any", history, program, expect: { outcome: "completed", result: "x" } }));
+    const { stdout, status } = conform(file);
+    assert.equal(status, 0, stdout);
+  }));

@@ -39,6 +39,7 @@ _EVERYTHING = 0xFFFFFFFF
 _BATCH = 256
 _TELL_SECONDS = 2.0
 _LOOK_SECONDS = 0.2  # How often it is asked whether coroutines should stop.
+_STUCK_MS = 1000  # When to try again if there is no thread for functions.
 
 _yield = short.context_yield
 _execute_operation = short.context_execute
@@ -65,7 +66,7 @@ class Worker:
         self._troubles = None if on_trouble is None else _Troubles(on_trouble)
         self._runs: dict[int, Run] = {}
         self._scratch = Scratch()
-        self._pool = Pool(self._execute, threads_max)
+        self._pool = Pool(self._execute, threads_max, self._tell_trouble)
         self._local = threading.local()
         self._calls: dict[int, tuple[Call, Read]] = {}
         self._last_tag = 0
@@ -117,7 +118,11 @@ class Worker:
         view = memoryview(events).cast("B")
         waiters = Waiters()
         while True:
-            status = blocking.engine_poll(self.handle, _EVERYTHING, _BATCH, -1, reference)
+            wait_ms = _STUCK_MS if self._pool.is_stuck() else -1
+            status = blocking.engine_poll(self.handle, _EVERYTHING, _BATCH, wait_ms, reference)
+            if status == abi.PAWL_TIMED_OUT:
+                self._put([])
+                continue
             if status:
                 if status != abi.PAWL_CLOSED:
                     self._tell_trouble(f"the engine is of no use any more: {last_error()}")
@@ -202,8 +207,16 @@ class Worker:
             except Exception:
                 if not self.is_closing:
                     _log.exception("pawl: an event could not be handled")
-        if jobs and not self.is_closing:
+        if jobs or self._pool.is_stuck():
+            self._put(jobs)
+
+    def _put(self, jobs: list[tuple]) -> None:
+        if self.is_closing:
+            return
+        try:
             self._pool.put(jobs)
+        except Exception:  # The thread that polls is needed for all the others.
+            _log.exception("pawl: functions could not be given to a thread")
 
     def _tell_trouble(self, text: str) -> None:
         if self._troubles is None:
@@ -395,13 +408,20 @@ class _Troubles:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._texts: SimpleQueue[Optional[str]] = SimpleQueue()
+        self._lock = threading.Lock()
         self._thread: Optional[threading.Thread] = None
 
     def put(self, text: str) -> None:
+        with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="pawl-trouble", daemon=True)
+                try:
+                    thread.start()
+                except (RuntimeError, MemoryError) as error:
+                    _log.error("pawl: on_trouble cannot be told (%s) of: %s", error, text)
+                    return
+                self._thread = thread
         self._texts.put(text)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="pawl-trouble", daemon=True)
-            self._thread.start()
 
     def stop(self) -> None:
         """What has been put is told first, unless that takes long."""
@@ -437,10 +457,11 @@ class _AsyncSide:
     def start(self, code: Any, attempt: Attempt) -> None:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="pawl-asyncio", daemon=True
-                ).start()
+                try:
+                    self._loop = _start_loop()
+                except BaseException:  # The attempt has failed; the next one tries again.
+                    code.close()
+                    raise
         self._loop.call_soon_threadsafe(self._begin, code, attempt)
 
     def stop(self) -> None:
@@ -477,6 +498,16 @@ class _AsyncSide:
                 task.cancel()
         if self._running and self._loop is not None:
             self._loop.call_later(_LOOK_SECONDS, self._look)
+
+
+def _start_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    try:
+        threading.Thread(target=loop.run_forever, name="pawl-asyncio", daemon=True).start()
+    except BaseException:
+        loop.close()
+        raise
+    return loop
 
 
 def _read_info(new: tuple) -> Info:

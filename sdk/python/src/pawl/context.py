@@ -519,7 +519,8 @@ class Context:
         )
 
     def shielded(self) -> "Context":
-        """The same context; what is awaited through it is not interrupted by a cancel request."""
+        """The same context; awaiting what its methods return, wherever that happens, is not
+        interrupted by a cancel request."""
         return Context(self._run, self._branch, True, self._version)
 
     # --- Several at once ---

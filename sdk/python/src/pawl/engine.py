@@ -201,6 +201,8 @@ class Engine:
     """Works from `with` or `async with` on, or from open(), until close(). Without workflows and
     activities it is a client only."""
 
+    _fingerprint = b""  # Of workflows that have none of their own.
+
     def __init__(
         self,
         url: str,
@@ -309,7 +311,8 @@ class Engine:
             options.kind = to_bytes(text_bytes(workflow.name, "workflow: the name"))
             what = f"workflow '{workflow.name}'"
             options.matching = choice(workflow.matching, Matching, f"{what}: matching")
-            options.fingerprint = to_bytes(text_bytes(workflow.fingerprint, "the fingerprint"))
+            fingerprint = text_bytes(workflow.fingerprint, "the fingerprint")
+            options.fingerprint = to_bytes(fingerprint or self._fingerprint)
             options.on_change = choice(workflow.on_change, OnChange, f"{what}: on_change")
             status = short.engine_add_workflow(handle, byref(options))
             if status:

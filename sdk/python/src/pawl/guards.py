@@ -160,10 +160,22 @@ def _refuse(name: str, advice: str) -> None:
     )
 
 
+def _stands_for(original: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Gives a wrapper what is known about the original: its hints too, or none. Those of its own
+    would be looked up where the original's are."""
+
+    def dress(guard: Any) -> Any:
+        functools.update_wrapper(guard, original)
+        guard.__annotations__ = dict(getattr(original, "__annotations__", {}))
+        return guard
+
+    return dress
+
+
 def _guarded(original: Callable[..., Any], name: str, advice: str) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(original):  # And so is what stands for it.
 
-        @functools.wraps(original)
+        @_stands_for(original)
         async def guard_coroutine(*args: Any, **kwargs: Any) -> Any:
             if current.run is not None:
                 _refuse(name, advice)
@@ -171,7 +183,7 @@ def _guarded(original: Callable[..., Any], name: str, advice: str) -> Callable[.
 
         return guard_coroutine
 
-    @functools.wraps(original)
+    @_stands_for(original)
     def guard(*args: Any, **kwargs: Any) -> Any:
         if current.run is not None:
             _refuse(name, advice)
@@ -183,7 +195,7 @@ def _guarded(original: Callable[..., Any], name: str, advice: str) -> Callable[.
 def _guarded_clock(
     original: Callable[..., Any], name: str, advice: str, position: int
 ) -> Callable[..., Any]:
-    @functools.wraps(original)
+    @_stands_for(original)
     def guard(*args: Any) -> Any:
         if current.run is not None and (len(args) <= position or args[position] is None):
             _refuse(name, advice)

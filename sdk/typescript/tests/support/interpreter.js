@@ -8,10 +8,15 @@ class Mistake extends Error {}
 
 const NEXT = { kind: "next" };
 
+/** A shield is for the awaits in it, not for the futures that are made there. */
+function awaiting({ ctx, isShielded }) {
+  return isShielded ? ctx.shielded() : ctx;
+}
+
 class Interpreter {
   variables = new Map();
 
-  // A scope: the context, the same with the version of this one step, and whether it is in a loop.
+  // A scope: the context, the same with the version of this one step, and whether it is in a loop or a shield.
   async runList(steps, scope, path) {
     for (const [i, step] of steps.entries()) {
       const flow = await this.runStep(step, scope, `${path}[${i}]`);
@@ -64,10 +69,8 @@ class Interpreter {
           this.variables.set("error", { value: textOf(error) });
           return this.runList(step.catch, inner, `${path}.catch`);
         }
-      case "shield": {
-        const ctx = scope.ctx.shielded();
-        return this.runList(subject, { ...scope, ctx, at: ctx }, `${path}.shield`);
-      }
+      case "shield":
+        return this.runList(subject, { ...inner, isShielded: true }, `${path}.shield`);
       case "return":
         return { kind: "return", value: this.resolve(subject, path) };
       case "recur":
@@ -100,7 +103,7 @@ class Interpreter {
       }
     };
     try {
-      await scope.at.all(futures);
+      await awaiting(scope).all(futures);
     } catch (error) {
       if (!(error instanceof Cancelled) && !(error instanceof DeterminismViolation)) {
         seen();
@@ -121,7 +124,7 @@ class Interpreter {
       this.assign(step, names[plain]);
       return NEXT;
     }
-    const index = await scope.at.first(variables.map((each) => each.future));
+    const index = await awaiting(scope).first(variables.map((each) => each.future));
     const winner = variables[index];
     this.assign(step, names[index]);
     winner.value = winner.future.value() ?? null;
@@ -135,7 +138,7 @@ class Interpreter {
       0,
       async (ctx, finished) => {
         this.variables.set("i", { value: finished + 1 });
-        const flow = await this.runList(steps, { ctx, at: ctx, isInLoop: true }, `${path}.loop`);
+        const flow = await this.runList(steps, { ...scope, ctx, at: ctx, isInLoop: true }, `${path}.loop`);
         return flow.kind === "return" ? breakWith(flow.value, finished + 1) : continueWith(finished + 1);
       },
       { while: (finished) => finished < times, checkpointEvery: step.checkpointEvery, stepKey: step.stepKey },
@@ -264,7 +267,7 @@ async function runScenario(scenario) {
   let mistake;
   const program = async (ctx) => {
     try {
-      return await interpreter.runBody(scenario.program, { ctx, at: ctx, isInLoop: false }, "program");
+      return await interpreter.runBody(scenario.program, { ctx, at: ctx, isInLoop: false, isShielded: false }, "program");
     } catch (error) {
       if (error instanceof Mistake) {
         mistake = error;

@@ -8,6 +8,7 @@ import dev.pawl.PayloadTooLarge
 import dev.pawl.Retry
 import dev.pawl.TaskCancelled
 import dev.pawl.TaskOptions
+import dev.pawl.UsageError
 import dev.pawl.WorkflowFailed
 import dev.pawl.testing.TestEnvironment
 import kotlinx.coroutines.delay
@@ -65,6 +66,11 @@ fun Harness.activityTests() {
             })
         }.use { same("at 3; OutOfStock: none left (operation 'hopeless')", it.start<Unit, String>("w", "w", Unit).result()) }
         same(3, attempts.get())
+    }
+    test("the longest interval of a retry policy is a minute, or the first one if that is longer") {
+        same(1.minutes, Retry(attempts = 5).maximum)
+        same(2.minutes, Retry(attempts = 5, initial = 2.minutes).maximum)
+        thrown<UsageError> { Retry(attempts = 5, initial = 2.minutes, maximum = 1.minutes) }
     }
     test("an attempt that ends after its time limit does not take the code from the next one") {
         inDirectory { directory ->

@@ -191,6 +191,28 @@ fun Harness.clientTests() {
             open(false).use { same(2, it.get<Int>("w").result()) }
         }
     }
+    test("an engine that is closed while workflow code runs has no trouble to tell of") {
+        inDirectory { directory ->
+            val told = java.util.concurrent.ConcurrentLinkedQueue<String>()
+            val runs = java.util.concurrent.CountDownLatch(1)
+            Pawl.open("sqlite:$directory/a.db") {
+                workflow<Unit>("w") { ctx ->
+                    ctx.join(
+                        { it.sleep(1.hours) },
+                        {
+                            runs.countDown()
+                            while (runCatching { ctx.now() }.isSuccess) Thread.sleep(1) // Until the engine has stopped.
+                        },
+                    )
+                }
+                onTrouble = { told += it }
+            }.use { engine ->
+                engine.start<Unit>("w", "w")
+                runs.await()
+            }
+            same(emptyList(), told.toList())
+        }
+    }
     test("a thousand runs at once") {
         inDirectory { directory ->
             Pawl.open("sqlite:$directory/a.db") {

@@ -166,11 +166,11 @@ private class Interpreter(private val program: JsonArray) {
     }
 
     private suspend fun runAny(step: JsonObject, names: List<String>, ctx: WorkflowContext) {
-        val plain = names.firstOrNull { find(it).future == null }
-        if (plain != null) return assign(step, JsonPrimitive(plain)) // A value that never was a future is there at once.
-        val first = ctx.any(names.map { find(it).future!! })
-        val name = names.first { find(it).future === first }
-        val variable = find(name)
+        val awaited = names.map { it to find(it) } // While it waits, another arm may give the name to another variable.
+        val plain = awaited.firstOrNull { it.second.future == null }
+        if (plain != null) return assign(step, JsonPrimitive(plain.first)) // A value that never was a future is there at once.
+        val first = ctx.any(awaited.map { it.second.future!! })
+        val (name, variable) = awaited.first { it.second.future === first }
         assign(step, JsonPrimitive(name))
         variable.read()
     }
@@ -286,9 +286,12 @@ private fun compare(expect: JsonObject, actual: Actual): List<String> {
 
 class Totals(var passed: Int = 0, var failed: Int = 0)
 
-private fun runOne(scenario: JsonObject, place: String, totals: Totals) {
-    val name = scenario.text("name") ?: place
+private fun runOne(content: JsonElement, place: String, totals: Totals) {
+    var name = place
     val problem = try {
+        val scenario = content as? JsonObject ?: throw BadScenario("a scenario is an object")
+        if (scenario["name"] !is JsonPrimitive?) throw BadScenario("name: a text is expected")
+        name = scenario.text("name") ?: place
         val expect = scenario["expect"]?.jsonObject ?: throw BadScenario("expect: missing")
         compare(expect, run(scenario)).joinToString("; ")
     } catch (mistake: BadScenario) {
@@ -308,7 +311,7 @@ private fun runFile(file: File, totals: Totals) {
         return println("FAIL $file: ${error.message}")
     }
     val scenarios = if (content is JsonArray) content.toList() else listOf(content)
-    scenarios.forEachIndexed { i, each -> runOne(each.jsonObject, "$file[$i]", totals) }
+    scenarios.forEachIndexed { i, each -> runOne(each, "$file[$i]", totals) }
 }
 
 fun main(arguments: Array<String>) {

@@ -1,6 +1,8 @@
 package tests
 
 import dev.pawl.Closed
+import dev.pawl.Native
+import dev.pawl.Numbers
 import dev.pawl.Pawl
 import dev.pawl.PayloadError
 import dev.pawl.Retry
@@ -18,8 +20,10 @@ import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.withContext
+import java.util.UUID
 import java.util.concurrent.CountDownLatch
 import kotlin.coroutines.suspendCoroutine
+import kotlin.random.Random
 import kotlin.time.Duration.Companion.seconds
 
 /** Workflow code that does what it must not: each time one clear sentence. */
@@ -178,6 +182,46 @@ fun Harness.mistakeTests() {
             val failure = thrown<WorkflowFailed> { env.start<Unit, Unit>("w", "w", Unit).result() }
             same("DETERMINISM_VIOLATION", failure.type)
             holds("expected 'step 2', got 'step 1'" in failure.message, failure.toString())
+        }
+    }
+    test("what a step's name has from elsewhere than ctx is found by replay at every turn") {
+        val elsewhere = listOf({ "${System.nanoTime()}" }, { "${Random.nextLong()}" }, { "${UUID.randomUUID()}" })
+        for (text in elsewhere) {
+            TestEnvironment {
+                replayEveryTurn = true
+                workflow<Unit>("w") { ctx ->
+                    ctx.run("step ${text()}") { }.await()
+                    ctx.sleep(1.seconds)
+                }
+            }.use { env -> same("DETERMINISM_VIOLATION", thrown<WorkflowFailed> { env.start<Unit>("w", "w").result() }.type) }
+        }
+    }
+    test("a deploy that breaks a run blocks it, also if its result is too large") {
+        inDirectory { directory ->
+            suspend fun version(print: String, code: suspend (WorkflowContext) -> String, body: suspend (dev.pawl.Engine) -> Unit) =
+                Pawl.open("sqlite:$directory/a.db") {
+                    payloadBytesMax = 1000
+                    workflow<String>("w", fingerprint = print) { code(it) }
+                    onTrouble = {}
+                }.use { body(it) }
+            version("1", { ctx -> ctx.run("a") { "a" }.await() + ctx.signal<String>("go").await() }) { engine ->
+                engine.start<String>("w", "w")
+                while (engine.describe("w").status != Status.WAITING) Thread.onSpinWait()
+            }
+            version("2", { "x".repeat(2000) }) { engine ->
+                engine.get<String>("w").signal("go", "!")
+                while (engine.describe("w").status != Status.BLOCKED) delay(1)
+            }
+        }
+    }
+    test("a run is given back also when the library refuses what this SDK asks") {
+        val told = CompletableDeferred<String>()
+        TestEnvironment {
+            workflow<Int>("w") { ctx -> 1.also { Native.contextFinish(ctx.run.context, Numbers.PAWL_END_COMPLETED, "7".toByteArray()) } }
+            onTrouble = { told.complete(it) }
+        }.use { env ->
+            same(7, env.start<Int>("w", "w").result(5.seconds))
+            holds("run 'w'" in told.await(), told.await())
         }
     }
     test("a deploy that breaks a run blocks it, and the fixed one goes on") {

@@ -11,6 +11,7 @@ fun main(arguments: Array<String>) {
     harness.mistakeTests()
     harness.replayTests()
     harness.exampleTests()
+    harness.conformTests()
     harness.killTests()
     println("${harness.passed} passed, ${harness.failed} failed")
     exitProcess(if (harness.failed == 0) 0 else 1)

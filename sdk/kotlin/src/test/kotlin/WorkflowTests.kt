@@ -21,6 +21,7 @@ import dev.pawl.continueWith
 import dev.pawl.testing.TestBuilder
 import dev.pawl.testing.TestEnvironment
 import kotlinx.serialization.Serializable
+import java.time.Instant
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.hours
@@ -94,6 +95,18 @@ fun Harness.workflowTests() {
         both({ workflow<Int, Int>("w", { ctx, n -> ctx.all((1..8).map { i -> ctx.run("step", i) { it * n } }).sum() }) }) {
             same((1..100).map { it * 36 }, (1..100).map { start<Int, Int>("w", "w-$it", it) }.map { it.result() })
         }
+    }
+    test("sleep until a moment: not before it, and at once if it has passed") {
+        both({
+            workflow<Unit, List<Long>>("w", { ctx, _ ->
+                val before = ctx.now()
+                suspend fun slept(time: Instant): Long {
+                    ctx.sleepUntil(time)
+                    return ctx.now().toEpochMilli() - before.toEpochMilli()
+                }
+                listOf(slept(before.plusSeconds(5)), slept(before), slept(before.plusSeconds(5)), slept(before.plusSeconds(6).plusNanos(1)))
+            })
+        }) { same(listOf(5000L, 5000L, 5000L, 6001L), start<Unit, List<Long>>("w", "w", Unit).result()) }
     }
     test("branches, joins and their errors") {
         both({

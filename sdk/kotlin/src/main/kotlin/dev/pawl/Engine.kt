@@ -191,7 +191,10 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
 
     private class Orphans(val since: Long, val operations: Map<Int, ActivityBody>)
 
-    /** The code of a run goes on, on this thread, as far as it can. */
+    /**
+     * The code of a run goes on, on this thread, as far as it can. However that ends, the context is given back, or the
+     * run would wait for it. One that is taken away because the engine stops is nobody's trouble.
+     */
     private fun activate(event: Event) {
         turn = Turn(event.runId)
         try {
@@ -207,16 +210,20 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
                 run.code.finish()
                 if (run.code.violation == null) forget(event.context)
             }
-            Native.contextYield(event.context)
         } catch (failure: NativeFailure) {
-            // A context that is taken away because the engine stops is nobody's trouble.
-            if (!isClosed) trouble("run '${event.runId}': ${failure.message}")
+            refused(event, failure)
         } catch (error: Throwable) {
+            if (isClosed) return
             trouble("run '${event.runId}': a defect of this SDK: $error")
             giveUp(event, error)
         } finally {
+            giveBack(event)
             turn = null
         }
+    }
+
+    private fun refused(event: Event, failure: NativeFailure) {
+        if (!isClosed) trouble("run '${event.runId}': ${failure.message}")
     }
 
     private fun giveUp(event: Event, error: Throwable) {
@@ -226,7 +233,14 @@ public open class Engine internal constructor(url: String, builder: EngineBuilde
         } catch (_: NativeFailure) {
             // It cannot be finished: given back as it is.
         }
-        answer { Native.contextYield(event.context) }
+    }
+
+    private fun giveBack(event: Event) {
+        try {
+            Native.contextYield(event.context)
+        } catch (failure: NativeFailure) {
+            refused(event, failure)
+        }
     }
 
     private class Turn(val runId: String) {

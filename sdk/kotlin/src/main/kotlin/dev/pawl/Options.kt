@@ -22,7 +22,7 @@ public data class Retry(
     val attempts: Int = 1,
     val initial: Duration = 1.seconds,
     /** Not less than [initial]. */
-    val maximum: Duration = 1.minutes,
+    val maximum: Duration = maxOf(1.minutes, initial),
     val factor: Double = 2.0,
     /** Part of the interval that is random: 0 to 1. */
     val jitter: Double = 0.1,

@@ -7,6 +7,7 @@ import kotlinx.serialization.json.buildJsonObject
 import kotlinx.serialization.json.contentOrNull
 import java.time.Instant
 import kotlin.time.Duration
+import kotlin.time.toKotlinDuration
 
 /**
  * What workflow code asks the world through. Every step is recorded; on replay the recorded outcome is given back, in
@@ -64,7 +65,13 @@ public class WorkflowContext internal constructor(
     /** Waits that long. */
     public suspend fun sleep(duration: Duration, id: String = "", stepKey: String? = null): Unit = timer(duration, id, stepKey).await()
 
-    /** The same as a future. With an [id], that is compared on replay. */
+    /** Not before [time]; at once if that has passed. */
+    public suspend fun sleepUntil(time: Instant, id: String = "", stepKey: String? = null) {
+        val left = java.time.Duration.between(now(), time).plusNanos(999_999) // Timers take whole milliseconds.
+        sleep(left.toKotlinDuration().coerceAtLeast(Duration.ZERO), id, stepKey)
+    }
+
+    /** [sleep] as a future. With an [id], that is compared on replay. */
     public fun timer(duration: Duration, id: String = "", stepKey: String? = null): Future<Unit> {
         val opened = open("timer", StepKind.TIMER, id, stepKey, number = duration.inWholeMilliseconds, mayBeUnnamed = true)
         return Future(run, opened.future, StepKind.TIMER, id) {}

@@ -87,18 +87,21 @@ internal class WorkflowRun(val context: Long, val host: RunHost, val info: RunIn
         lost?.let { end = RunEnd(Numbers.PAWL_END_FAILED, host.failurePayload(it), it) }
         val end = end ?: return@drive
         host.beforeEntry(this)
+        val refusal = finishAs(end.kind, end.payload) ?: return@drive
+        if (refusal.status != Numbers.PAWL_LIMIT_EXCEEDED) throw refusal
+        val error = PayloadTooLarge("result of workflow '${info.kind}': ${refusal.message}")
+        finishAs(Numbers.PAWL_END_FAILED, host.failurePayload(error))?.let { throw it }
+    }
+
+    /** What the library refuses, unless it is a violation. */
+    private fun finishAs(kind: Int, payload: ByteArray): NativeFailure? {
         try {
-            Native.contextFinish(context, end.kind, end.payload)
+            Native.contextFinish(context, kind, payload)
         } catch (failure: NativeFailure) {
-            if (failure.status == Numbers.PAWL_DETERMINISM_VIOLATION) {
-                violate()
-            } else if (failure.status == Numbers.PAWL_LIMIT_EXCEEDED) {
-                val error = PayloadTooLarge("result of workflow '${info.kind}': ${failure.message}")
-                Native.contextFinish(context, Numbers.PAWL_END_FAILED, host.failurePayload(error))
-            } else {
-                throw failure
-            }
+            if (failure.status != Numbers.PAWL_DETERMINISM_VIOLATION) return failure
+            violate()
         }
+        return null
     }
 
     private inline fun drive(code: () -> Unit) {
