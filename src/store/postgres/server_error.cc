@@ -61,7 +61,8 @@ constexpr std::array kRules = {
     Rule{"22", ErrorCode::kInvalidArgument, ""},
     Rule{"23", ErrorCode::kInvalidState, ""},
     Rule{"54000", ErrorCode::kLimitExceeded,
-         "; what PostgreSQL has in an index may have some 2,600 bytes: ids, kinds, names, tags, keys "
+         "; what PostgreSQL has in an index may have some 2,600 bytes: ids, kinds, names, tags, "
+         "keys "
          "of state"},
     Rule{"54", ErrorCode::kLimitExceeded, ""},
     Rule{"0A", ErrorCode::kStoreUnusable, ""},
