@@ -391,6 +391,14 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   store_delay_ms_ = 0;
   if (!commit.committed) {
     count(counters_.lost);
+    if (commit.is_behind && has_hidden_entry(key, commit.entries.front().seq)) {
+      slot->phase = Phase::kIdle;
+      this->commit(*slot, slot->run->block(env_->now_ms(),
+                                           std::string(kDamagedLog) + "entry " +
+                                               std::to_string(commit.entries.front().seq) +
+                                               " is in it, and is not found when it is read"));
+      return;
+    }
     const std::string id = slot->run->row().id;
     drop(key);
     check_waiter(id);
@@ -401,6 +409,9 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   }
   if (inbox_reads_ > 0) {
     just_consumed_.insert(commit.consumed.begin(), commit.consumed.end());
+  }
+  if (!behind_.empty()) {
+    behind_.erase(key);
   }
   if (!told_blocked_.empty() && commit.status != store::RunStatus::kBlocked) {
     told_blocked_.erase(key);  // It goes on.
@@ -456,6 +467,13 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
     return;  // Something has come: the read brings it.
   }
   process(*slot);
+}
+
+// A turn could not be written because `seq` is in the log already. The first time the log is read
+// again; if that has not shown the entry either, nothing will.
+bool EngineImpl::has_hidden_entry(store::RunKey key, std::uint64_t seq) {
+  const auto [found, is_first] = behind_.try_emplace(key, seq);
+  return !is_first && std::exchange(found->second, seq) == seq;
 }
 
 void EngineImpl::ended(Slot& slot, const store::CommitTurn& commit) {

@@ -27,6 +27,8 @@ class FaultyStore final : public store::Store {
   // True: the batch is done, but whoever asked for it hears only that the connection was lost.
   std::function<bool(std::span<store::Op> ops)> loses_answer;
   std::function<Result<void>()> before_workers_change;
+  // Entries that are in the log and that nobody finds there, as if an index were damaged.
+  std::function<bool(const replay::Entry& entry)> hides;
   // What was read is on its way.
   std::function<void(std::size_t count)> after_read_due_inbox;
 
@@ -90,7 +92,9 @@ class FaultyStore final : public store::Store {
   }
   Result<std::string> read_reason(store::RunKey run) override { return counted().read_reason(run); }
   Result<void> read_log(store::RunKey run, std::uint64_t from_seq, const Visit& visit) override {
-    return counted().read_log(run, from_seq, visit);
+    return counted().read_log(run, from_seq, [&](const replay::Entry& entry) {
+      return hides && hides(entry) ? Result<void>() : visit(entry);
+    });
   }
   Result<void> read_last(store::RunKey run, const Visit& visit) override {
     return counted().read_last(run, visit);

@@ -181,5 +181,27 @@ TEST(AfterALoss, ARunThatIsAheadIsReadAgain) {
   EXPECT_EQ(node.engine->figures().lost, 1U);
 }
 
+// It was read again for ever.
+TEST(AfterALoss, ARunWhoseLogHidesAnEntryIsBlocked) {
+  Disk disk;
+  const std::vector<Definition> definitions = {step_workflow(
+      "a", {run_step("first", instant()), plain_step(replay::CommandKind::kSignal, "go"),
+            run_step("last", instant())})};
+  {
+    Node node(disk, sim(), definitions);
+    node.start("a", "damaged");
+    node.env->run_ready();
+  }
+  Node node(disk, sim(), definitions);
+  node.store->hides = [](const replay::Entry&) { return true; };
+  node.count_batches();
+  node.env->advance(2 * kLeaseMs);
+  node.signal("damaged", "go");
+  node.env->run_ready();
+  EXPECT_EQ(node.row("damaged").status, store::RunStatus::kBlocked);
+  EXPECT_EQ(*node.store->read_reason(node.row("damaged").key),
+            "the stored log is damaged: entry 1 is in it, and is not found when it is read");
+}
+
 }  // namespace
 }  // namespace pawl::engine
