@@ -156,6 +156,7 @@ class Bench {
   Result<Figure> w7_round(bool is_shared, std::size_t round, std::size_t rounds);
   Result<void> w8();
   Result<void> run_victim(const std::vector<std::string>& arguments);
+  Result<void> outlive_victim(const std::string& url);
 
   const BenchOptions& options_;
   Workspace& workspace_;
@@ -316,6 +317,17 @@ Result<void> Bench::run_victim(const std::vector<std::string>& arguments) {
   return {};
 }
 
+// SQLite sees at once that a process has ended. Elsewhere its lease must be over: that is no
+// figure.
+Result<void> Bench::outlive_victim(const std::string& url) {
+  if (ground_->is_file()) {
+    return {};
+  }
+  progress_("until the lease of what was killed is over: 30 s");
+  PAWL_TRY_ASSIGN(const auto store, ground_->look(url));
+  return wait_for_leases(*store);
+}
+
 // The raw limit is what SQLite needs to read the entries that are recorded.
 Result<void> Bench::w2_recovery(std::size_t steps) {
   const std::size_t half = steps / 2;
@@ -323,6 +335,7 @@ Result<void> Bench::w2_recovery(std::size_t steps) {
   const std::string url = ground_->fast(fresh_url());
   PAWL_TRY(run_victim({url, "w2", std::to_string(steps), std::to_string(half + 1)}));
   PAWL_TRY_ASSIGN(auto recorded, recorded_steps(url, "w2-", {0}));
+  PAWL_TRY(outlive_victim(url));
   Figure figure;
   figure.workload = "w2";
   figure.variant = "recovery of " + std::to_string(half) + " steps";
@@ -542,8 +555,9 @@ Result<void> Bench::w5() {
   figure.p99_ms = at(delays, 0.99);
   figure.secs = figure.p50_ms / 1000;
   set_raw(figure, limit.commit_ms() / 1000);
-  figure.bar = "p50 under two raw commits";
-  figure.is_met = figure.ratio < 2;
+  const bool is_file = ground_->is_file();  // Else round trips belong to it, too.
+  figure.bar = std::string("p50 under ") + (is_file ? "two" : "four") + " raw commits";
+  figure.is_met = figure.ratio < (is_file ? 2 : 4);
   clean(url);
   return report_(figure);
 }
@@ -588,6 +602,7 @@ Result<void> Bench::w6() {
     }
   }
   PAWL_TRY_ASSIGN(const auto recorded, recorded_steps(url, "w6-", first_numbers(runs)));
+  PAWL_TRY(outlive_victim(url));
   double lost = 0;
   std::size_t open = 0;
   for (const std::size_t run : acknowledged) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <libpq-fe.h>
@@ -189,6 +191,9 @@ class BatchRun {
   // --- Receiving: false if the connection is lost.
 
   bool receive_all() {
+    if (connection_.is_hurried) {
+      keep_vigil();
+    }
     while (true) {
       if (!take_answers()) {
         return false;
@@ -200,6 +205,23 @@ class BatchRun {
         return false;
       }
     }
+  }
+
+  // Awake, but for whoever else wants the processor.
+  void keep_vigil() {
+    using Clock = std::chrono::steady_clock;
+    const std::chrono::microseconds limit = connection_.vigil.begin();
+    if (limit == std::chrono::microseconds::zero()) {
+      return;
+    }
+    const auto end = Clock::now() + limit;
+    pollfd file{PQsocket(connection_.native), POLLIN, 0};
+    int ready = 0;
+    while (ready == 0 && Clock::now() < end) {
+      std::this_thread::yield();
+      ready = ::poll(&file, 1, 0);
+    }
+    connection_.vigil.end(ready > 0);
   }
 
   // Sleeps until the socket is ready, and reads. That the connection is lost is found out by

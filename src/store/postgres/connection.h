@@ -60,6 +60,10 @@ class Connection {
   void rollback();
   bool in_transaction() const;
 
+  // From now on. If the next answer is all that is waited for, and answers come fast, it is waited
+  // for awake; see vigil.h.
+  void set_hurried(bool is_hurried);
+
   const PostgresOptions& options() const;
   // "host:port/database", for messages.
   const std::string& place() const;

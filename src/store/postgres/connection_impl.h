@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/vigil.h"
 
 namespace pawl::store::pg {
 
@@ -64,6 +65,8 @@ class Connection::Impl {
   Counters counters;
   pg_conn* native = nullptr;
   bool prepare;
+  bool is_hurried = false;
+  Vigil vigil;
 
  private:
   using Parameters = std::vector<std::pair<std::string, std::string>>;

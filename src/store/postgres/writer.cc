@@ -172,7 +172,10 @@ Result<void> Writer::transact(const std::function<Result<void>()>& what_to_do,
 
 Result<void> Writer::apply(std::span<Op> ops) {
   PAWL_TRY(check_sizes(ops, connection_.options().payload_bytes_max));
-  return transact([&] { return operations_.apply(ops); }, ops);
+  connection_.set_hurried(ops.size() == 1);  // Little is going on: one run waits for this.
+  Result<void> done = transact([&] { return operations_.apply(ops); }, ops);
+  connection_.set_hurried(false);
+  return done;
 }
 
 Result<bool> Writer::change_seal(std::string_view expected, std::string_view next) {
