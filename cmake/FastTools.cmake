@@ -2,7 +2,9 @@
 
 find_program(PAWL_CCACHE ccache)
 if(PAWL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PAWL_CCACHE})
+  # Paths below the source tree do not count: another checkout of the same code is served as well.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 ${PAWL_CCACHE})
 endif()
 
 include(CheckLinkerFlag)

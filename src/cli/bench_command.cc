@@ -203,6 +203,8 @@ constexpr const char* kDetails =
     "  w7  w1 at 128 by each of four processes, and shared by them, beside what one reaches\n"
     "  w8  claims of 100 runs that are due among 1,000, 10,000 and 100,000 open ones;\n"
     "      --runs 1000000 goes on\n"
+    "  w9  what an idle worker asks of a PostgreSQL server in ten minutes while 100,000 runs\n"
+    "      sleep; not with --quick\n"
     "\n"
     "Each result has steps_s (steps a second) or secs, p50_ms and p99_ms, raw (what the store\n"
     "alone needs for the same rows, in the unit of the figure) and ratio (figure / raw).\n"
@@ -282,12 +284,12 @@ void add_bench_command(Frame& frame) {
       ->add_option_function<std::string>(
           "--workload",
           [target = arguments.get()](const std::string& text) { target->workloads = split(text); },
-          "Comma-separated, of w1 to w8, see below (default: all)")
+          "Comma-separated, of w1 to w9, see below (default: all)")
       ->type_name("NAMES");
   command->add_option("--concurrency", arguments->concurrency, "Runs at a time (w1, w6, w7)")
       ->check(whole_number(workloads::kRunsMax))
       ->type_name("N");
-  command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6, w7, w8)")
+  command->add_option("--runs", arguments->runs, "Number of runs (w1, w4, w6, w7, w8, w9)")
       ->check(whole_number(workloads::kRunsMax))
       ->type_name("N");
   command

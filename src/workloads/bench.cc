@@ -64,12 +64,13 @@ class Bench {
   Result<void> run() {
     using Workload = Result<void> (Bench::*)();
     const std::vector<std::pair<std::string, Workload>> all = {
-        {"w1", &Bench::w1}, {"w2", &Bench::w2}, {"w3", &Bench::w3}, {"w4", &Bench::w4},
-        {"w5", &Bench::w5}, {"w6", &Bench::w6}, {"w7", &Bench::w7}, {"w8", &Bench::w8}};
+        {"w1", &Bench::w1}, {"w2", &Bench::w2}, {"w3", &Bench::w3},
+        {"w4", &Bench::w4}, {"w5", &Bench::w5}, {"w6", &Bench::w6},
+        {"w7", &Bench::w7}, {"w8", &Bench::w8}, {"w9", &Bench::w9}};
     for (const std::string& name : options_.workloads) {
       if (std::none_of(all.begin(), all.end(), [&](const auto& it) { return it.first == name; })) {
         return make_error(ErrorCode::kInvalidArgument,
-                          "there is no workload '" + name + "'; there are w1 to w8");
+                          "there is no workload '" + name + "'; there are w1 to w9");
       }
     }
     PAWL_TRY(check_sizes());
@@ -155,6 +156,9 @@ class Bench {
   Result<void> w7();
   Result<Figure> w7_round(bool is_shared, std::size_t round, std::size_t rounds);
   Result<void> w8();
+  Result<void> start_sleepers(const std::string& url, const std::string& prefix, std::size_t runs,
+                              const std::function<void(std::size_t)>& on_tick);
+  Result<void> w9();
   Result<void> run_victim(const std::vector<std::string>& arguments);
   Result<void> outlive_victim(const std::string& url);
 
@@ -747,6 +751,20 @@ Result<Figure> Bench::w7_round(bool is_shared, std::size_t round, std::size_t ro
   return figure;
 }
 
+// For ten days.
+Result<void> Bench::start_sleepers(const std::string& url, const std::string& prefix,
+                                   std::size_t runs,
+                                   const std::function<void(std::size_t)>& on_tick) {
+  Subject subject(url);
+  Load load;
+  load.kind = "sleep";
+  load.prefix = prefix;
+  load.numbers = first_numbers(runs);
+  load.input = [](std::size_t) { return "864000000"; };
+  load.on_tick = on_tick;
+  return subject.start(load);
+}
+
 // Each size is reached by more runs that sleep for long. The limit is what the first size costs.
 Result<void> Bench::w8() {
   constexpr std::size_t kClaimed = 2000;
@@ -763,16 +781,8 @@ Result<void> Bench::w8() {
   for (const std::size_t size : sizes) {
     const std::string what = "w8: claims among " + std::to_string(size) + " open runs";
     progress_(what);
-    {
-      Subject subject(url);
-      Load load;
-      load.kind = "sleep";
-      load.prefix = "w8-" + std::to_string(size) + "-";
-      load.numbers = first_numbers(size - open);
-      load.input = [](std::size_t) { return "864000000"; };
-      load.on_tick = [&](std::size_t begun) { counting(what, size)(open + begun); };
-      PAWL_TRY(subject.start(load));
-    }
+    PAWL_TRY(start_sleepers(url, "w8-" + std::to_string(size) + "-", size - open,
+                            [&](std::size_t begun) { counting(what, size)(open + begun); }));
     open = size;
     PAWL_TRY_ASSIGN(const auto store, ground_->open(url));
     PAWL_TRY_ASSIGN(
@@ -795,6 +805,57 @@ Result<void> Bench::w8() {
   }
   clean(url);
   return {};
+}
+
+// What a worker that has nothing to do asks of the server.
+Result<void> Bench::w9() {
+  const bool is_asked_for = !options_.workloads.empty();
+  if (ground_->is_file() && is_asked_for) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "w9 counts what a server is asked: --store postgres://… has to name one");
+  }
+  if (ground_->is_file() || (options_.quick && !is_asked_for)) {
+    return {};
+  }
+  constexpr double kWatchedSecs = 600;
+  constexpr double kStatementsHourMax = 60;
+  const std::size_t runs = options_.runs.value_or(100'000);
+  const std::string what = "w9: an idle worker, " + std::to_string(runs) + " runs sleep";
+  const std::string url = ground_->fast(fresh_url());
+  PAWL_TRY(start_sleepers(url, "w9-", runs, counting(what, runs)));
+  Figure figure;
+  figure.workload = "w9";
+  figure.variant = "idle, sleepers=" + std::to_string(runs);
+  {
+    Subject subject(url);
+    const auto watch = [&](double secs, const std::string& doing) {
+      engine::Latch over;
+      const auto started = Clock::now();
+      return subject.wait(over, [&] {
+        const double passed = seconds_since(started);
+        progress_(what + ": " + doing + ", " + std::to_string(static_cast<int>(passed)) + " of " +
+                  std::to_string(static_cast<int>(secs)) + " s");
+        if (passed >= secs) {
+          over.set();
+        }
+      });
+    };
+    PAWL_TRY(watch(10, "it comes to rest"));
+    const std::uint64_t before = ground_->statements();
+    const double cpu = cpu_seconds();
+    const auto started = Clock::now();
+    PAWL_TRY(watch(kWatchedSecs, "its statements are counted"));
+    figure.secs = seconds_since(started);
+    const double an_hour =
+        static_cast<double>(ground_->statements() - before) * 3600 / *figure.secs;
+    figure.more.emplace_back("statements_an_hour", an_hour);
+    figure.more.emplace_back("idle_cpu_percent", (cpu_seconds() - cpu) * 100 / *figure.secs);
+    figure.bar = "at most 60 statements an hour";
+    figure.is_met = an_hour <= kStatementsHourMax;
+  }
+  set_raw(figure, kWatchedSecs);
+  clean(url);
+  return report_(figure);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace pawl::workloads {
 
 struct BenchOptions {
-  std::vector<std::string> workloads;  // w1 … w8; empty: all.
+  std::vector<std::string> workloads;  // w1 … w9; empty: all.
   std::optional<std::size_t> concurrency;
   std::optional<std::size_t> runs;
   std::optional<std::size_t> steps;

@@ -9,6 +9,7 @@
 #include "store/open/open_store.h"
 #include "workloads/raw_sqlite.h"
 #ifdef PAWL_POSTGRES
+#include "store/postgres/connection.h"
 #include "workloads/raw_postgres.h"
 #endif
 
@@ -136,6 +137,7 @@ class PostgresGround : public Ground {
     return store::open_store(options);
   }
   Result<std::unique_ptr<store::Store>> look(const std::string& url) override { return open(url); }
+  std::uint64_t statements() const override { return store::pg::statements_sent(); }
   Result<double> disk_mb(const std::string& url) override {
     PAWL_TRY_ASSIGN(const auto store, look(url));
     PAWL_TRY_ASSIGN(const store::StoreFigures figures, store->catalog().read_figures(0));

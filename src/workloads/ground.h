@@ -43,6 +43,8 @@ class Ground {
   virtual Result<std::unique_ptr<store::Store>> look(const std::string& url) = 0;
   // To work on it.
   virtual Result<std::unique_ptr<store::Store>> open(const std::string& url) = 0;
+  // That this process has sent to a server so far; 0 of a file.
+  virtual std::uint64_t statements() const { return 0; }
   virtual Result<double> disk_mb(const std::string& url) = 0;
   // Removes all of a store.
   virtual void clean(const std::string& url) = 0;

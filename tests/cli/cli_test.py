@@ -274,7 +274,8 @@ class Bench(Directory):
 
     def test_mistakes_are_told_before_anything_is_done(self):
         for arguments, message in (
-            (["--workload", "w9"], "there is no workload 'w9'; there are w1 to w8"),
+            (["--workload", "w9"], "w9 counts what a server is asked: --store postgres://… has to name one"),
+            (["--workload", "w10"], "there is no workload 'w10'; there are w1 to w9"),
             (["--workload", ""], "there is no workload ''"),
             (["--workload", "w1,,w2"], "there is no workload ''"),
             (["--runs", "0"], "a whole number from 1 to"),

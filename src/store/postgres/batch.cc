@@ -129,7 +129,7 @@ class BatchRun {
   bool send(Call& call) {
     collect_parameters(call);
     commit_is_sent_ |= call.commits_ && batch_.effect_ == Effect::kWrites;
-    ++connection_.counters.statements;
+    connection_.count_statement();
     const int count = static_cast<int>(call.count_);
     if (prepare_ && !call.statement_.name.empty()) {
       Prepared& statement = connection_.prepared(call.statement_);

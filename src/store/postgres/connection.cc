@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -25,6 +26,8 @@ namespace pawl::store::pg {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+std::atomic<std::uint64_t> all_statements = 0;
 
 // Unless the URL says otherwise. A peer that has vanished is noticed after a minute, also while
 // nothing is sent.
@@ -316,7 +319,7 @@ void Connection::Impl::rollback() {
   }
   const Rows done(PQexec(native, "ROLLBACK"));
   ++counters.round_trips;
-  ++counters.statements;
+  count_statement();
   if (in_transaction() || !is_open()) {
     close();
   }
@@ -328,7 +331,7 @@ Result<void> Connection::Impl::execute(std::string_view sql, Effect effect) {
   }
   const bool was_in_transaction = in_transaction();
   ++counters.round_trips;
-  ++counters.statements;
+  count_statement();
   PGresult* const result = PQexec(native, with_schema(sql).c_str());
   const Rows owner(result);
   const ExecStatusType status = PQresultStatus(result);
@@ -370,6 +373,11 @@ Error Connection::Impl::lost(std::string_view message, bool may_be_committed) co
   text += why.empty() ? "" : ": " + why;
   return make_error(may_be_committed ? ErrorCode::kUnknownOutcome : ErrorCode::kStoreIo,
                     std::move(text));
+}
+
+void Connection::Impl::count_statement() {
+  ++counters.statements;
+  all_statements.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::string Connection::Impl::with_schema(std::string_view sql) const {
@@ -461,5 +469,7 @@ int Connection::server_version() const {
   return impl_->native == nullptr ? 0 : PQserverVersion(impl_->native);
 }
 const Connection::Counters& Connection::counters() const { return impl_->counters; }
+
+std::uint64_t statements_sent() { return all_statements.load(std::memory_order_relaxed); }
 
 }  // namespace pawl::store::pg

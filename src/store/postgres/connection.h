@@ -88,4 +88,7 @@ class Connection {
 
 inline constexpr int kServerVersionMin = 13;
 
+// By this process so far, over all connections: for those who measure.
+std::uint64_t statements_sent();
+
 }  // namespace pawl::store::pg

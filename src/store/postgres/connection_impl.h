@@ -47,6 +47,7 @@ class Connection::Impl {
   // The connection is lost: the message is libpq's.
   Error lost(std::string_view message, bool may_be_committed) const;
 
+  void count_statement();
   std::string with_schema(std::string_view sql) const;
   Prepared& prepared(const Statement& statement);
   // The server does not have them (any more), or has others of these names.
