@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from pawl import Cancelled, Context, Future, Matching, StepKind, break_with, continue_with
 from pawl.errors import Failure
 from pawl.testing import Replayer
 
+from scenario import Mistake, check_scenario, is_variable, is_whole, read_file
 
-class Mistake(BaseException):
-    """In the scenario itself."""
+STEPS_MAX = 300_000  # More than a sensible scenario takes, iterations counted as well.
 
 
 class Thrown(Exception):
@@ -52,7 +54,7 @@ def is_number(value: Any) -> bool:
 
 def equal(a: Any, b: Any) -> bool:
     if is_number(a) and is_number(b):
-        return a == b
+        return a == b or max(abs(a), abs(b)) >= 2**64 and float(a) == float(b)
     if type(a) is not type(b):
         return False
     if isinstance(a, list):
@@ -81,6 +83,8 @@ class Program:
         self.steps = steps
         self.values: dict[str, Any] = {}
         self.futures: dict[str, Future] = {}  # Those of `values` that came out of a command.
+        self.steps_taken = 0
+        self.mistake: Optional[Mistake] = None
 
     async def workflow(self, ctx: Context) -> Any:
         ended = await self.run_list(self.steps, ctx, Scope())
@@ -97,6 +101,7 @@ class Program:
         self, step: dict, ctx: Context, plain: Context, scope: Scope
     ) -> Optional[Returned]:
         """`plain` is for lists of steps: a version is for one step."""
+        self.count()
         verb, subject = next(iter(step.items()))
         if verb in ("await", "await_all", "await_any"):
             names = [subject] if verb == "await" else subject
@@ -110,7 +115,7 @@ class Program:
         elif verb == "loop":
             await self.loop(step, ctx, scope)
         elif verb == "v":
-            return await self.run_step(step["do"], ctx.v(subject), plain, scope)
+            return await self.run_step(step["do"], ctx.v(int(subject)), plain, scope)
         elif verb == "if":
             holds = equal(self.find(subject), self.resolve(step["equals"]))
             return await self.run_list(step.get("then" if holds else "else", []), plain, scope)
@@ -188,11 +193,12 @@ class Program:
 
     async def loop(self, step: dict, ctx: Context, scope: Scope) -> None:
         times = self.resolve(step["times"])
-        if not is_number(times) or times < 0 or times != int(times):
-            raise Mistake(f"times: expected a whole number from 0, got {times!r}")
+        if not is_whole(times) or times < 0:
+            self.refuse(f"times: expected a whole number from 0, got {times!r}")
         outer = self.values.get("i")
 
         async def body(inner: Context, finished: Optional[int]) -> Any:
+            self.count()
             finished = finished or 0  # Histories may leave the first state out.
             self.put("i", finished + 1)
             ended = await self.run_list(step["loop"], inner, replace(scope, is_in_loop=True))
@@ -200,7 +206,9 @@ class Program:
                 return continue_with(finished + 1)
             return break_with(ended.value, state=finished + 1)
 
-        options = {"checkpoint_every": step["checkpointEvery"]} if "checkpointEvery" in step else {}
+        options: dict[str, Any] = {}
+        if "checkpointEvery" in step:
+            options["checkpoint_every"] = int(step["checkpointEvery"])
         if "stepKey" in step:
             options["step_key"] = step["stepKey"]
         result = await ctx.loop(0, body, times=int(times), **options)
@@ -238,7 +246,7 @@ class Program:
         elif verb == "removed":
             ctx.removed(StepKind[subject.upper()], step.get("name", ""), **key)
         elif verb == "check_version":
-            self.assign(step, ctx.check_version(subject))
+            self.assign(step, ctx.check_version(int(subject)))
         else:
             self.read(verb, subject, step, ctx)
         if future is not None and "as" in step:
@@ -265,10 +273,8 @@ class Program:
             value = str(ctx.uuid())
         elif verb == "random":
             value = ctx.random()
-        elif verb == "cancelled":
-            value = ctx.cancelled()
         else:
-            raise Mistake(f"there is no step '{verb}'")
+            value = ctx.cancelled()
         self.assign(step, value)
 
     # --- Variables ---
@@ -283,17 +289,29 @@ class Program:
 
     def find(self, name: str) -> Any:
         if name not in self.values:
-            raise Mistake(f"variable '{name}' is not set")
+            self.refuse(f"variable '{name}' is not set")
         return self.values[name]
 
     def resolve(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self.resolve(each) for each in value]
         if isinstance(value, dict):
-            if len(value) == 1 and isinstance(value.get("$"), str):
+            if is_variable(value):
                 return self.find(value["$"])
             return {key: self.resolve(each) for key, each in value.items()}
         return value
+
+    # --- Mistakes in the scenario ---
+
+    def refuse(self, what: str) -> NoReturn:
+        """Also where nobody sees what is raised, as in an arm of a join that does not end."""
+        self.mistake = Mistake(what)
+        raise self.mistake
+
+    def count(self) -> None:
+        self.steps_taken += 1
+        if self.steps_taken > STEPS_MAX:
+            self.refuse(f"the program runs for more than {STEPS_MAX} steps")
 
 
 # --- Comparing ------------------------------------------------------------------------------------
@@ -306,12 +324,16 @@ def normalised(value: Any) -> Any:
     return value
 
 
+NOTHING = object()  # Equal to no value.
+
+
 def compare(expect: dict, replay: Any, values: dict) -> list[str]:
     differences: list[str] = []
 
     def same(path: str, expected: Any, actual: Any) -> None:
         if not equal(expected, actual):
-            differences.append(f"{path}: expected {json.dumps(expected)}, got {json.dumps(actual)}")
+            got = "nothing" if actual is NOTHING else json.dumps(actual)
+            differences.append(f"{path}: expected {json.dumps(expected)}, got {got}")
 
     same("outcome", expect["outcome"], replay.outcome)
     violation = replay.violation
@@ -336,10 +358,10 @@ def compare(expect: dict, replay: Any, values: dict) -> list[str]:
         elif key == "new":
             for i, (wanted, entry) in enumerate(zip(expected, replay.new)):
                 for field, value in wanted.items():
-                    actual = entry.get(field)
+                    actual = entry.get(field, NOTHING)
                     if field in ("location", "loop"):
                         value, actual = normalised(value), normalised(actual)
-                    if field == "error" and isinstance(value, str):
+                    if field == "error" and isinstance(value, str) and field in entry:
                         actual = error_text(actual)
                     same(f"new[{i}].{field}", value, actual)
             if len(expected) != len(replay.new):
@@ -351,38 +373,32 @@ def compare(expect: dict, replay: Any, values: dict) -> list[str]:
                 )
         elif key == "values":
             for name, value in expected.items():
-                same(f"values.{name}", value, values.get(name, "nothing"))
+                same(f"values.{name}", value, values.get(name, NOTHING))
         elif key in ("waiting", "orphaned"):
             same(key, [normalised(each) for each in expected],
                  [normalised(each) for each in getattr(replay, key)])
-        elif key != "outcome":
-            differences.append(f"expect.{key}: there is no such field")
     return differences
 
 
 def run_scenario(scenario: Any) -> list[str]:
-    if not isinstance(scenario, dict):
-        return ["scenario: an object is expected"]
-    for field in ("program", "expect"):
-        if field not in scenario:
-            return [f"{field}: missing"]
+    check_scenario(scenario, "")
     run = scenario.get("run", {})
     program = Program(scenario["program"])
     options = {"run_id": run["id"]} if "id" in run else {}
     replayer = Replayer(
         program.workflow,
         matching=Matching[scenario.get("matching", "strict").upper()],
-        started_at_ms=run.get("startedAt", 0),
+        started_at_ms=int(run.get("startedAt", 0)),
         **options,
     )
     replay = replayer.replay(scenario.get("history", []))
-    if isinstance(replay.error, Mistake):
-        return [str(replay.error)]
+    if program.mistake is not None:
+        raise program.mistake
     return compare(scenario["expect"], replay, program.values)
 
 
 def one_line(text: str) -> str:
-    return text.replace("\n", "; ")
+    return "".join(c for c in text.replace("\n", "; ") if c >= " " and c != "\x7f")
 
 
 def main(paths: list[str]) -> int:
@@ -397,22 +413,26 @@ def main(paths: list[str]) -> int:
         print(f"FAIL {one_line(name)}: {one_line(what)}")
 
     for path in map(Path, paths):
-        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        files = [path]
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*.json") if not file.is_dir())
         if not files:
             fail(str(path), "holds no .json file")
         for file in files:
             try:
-                content = json.loads(file.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
+                scenarios = read_file(file)
+            except (OSError, ValueError, RecursionError) as error:
                 fail(str(file), str(error))
                 continue
-            for i, scenario in enumerate(content if isinstance(content, list) else [content]):
+            for place, scenario in scenarios:
                 name = scenario.get("name") if isinstance(scenario, dict) else None
-                name = name if isinstance(name, str) and name else f"{file}[{i}]"
+                name = name if isinstance(name, str) and name else place
                 try:
                     differences = run_scenario(scenario)
+                except Mistake as mistake:
+                    differences = [str(mistake)] if name == place else [f"{place}: {mistake}"]
                 except Exception as error:
-                    differences = [f"{type(error).__name__}: {error}"]
+                    differences = [f"{place}: {type(error).__name__}: {error}"]
                 if differences:
                     fail(name, "; ".join(differences))
                 else:
@@ -423,4 +443,9 @@ def main(paths: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.stdout.reconfigure(errors="backslashreplace")  # Whatever the console cannot show.
+    # What is nested deeply is read, run and compared by recursion: a thread may have a large stack.
+    sys.setrecursionlimit(20_000)
+    threading.stack_size(256 * 1024 * 1024)
+    with ThreadPoolExecutor(1) as pool:
+        sys.exit(pool.submit(main, sys.argv[1:]).result())

@@ -4,6 +4,7 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import ROOT
 
@@ -138,10 +139,102 @@ class ConformanceTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual(lines[0], "FAIL wrong result: result: expected 2, got 1")
         self.assertEqual(lines[1], "FAIL true is not 1: result: expected 1, got true")
-        self.assertEqual(lines[2], "FAIL no such step: there is no step 'dance'")
+        self.assertTrue(lines[2].endswith(
+            "bad.json[2]: program[0]: there is no step 'dance' (the first key of a step is its "
+            "verb)"), lines[2])
         self.assertIn("new: expected 0 entries, got 2", lines[3])
         self.assertIn("broken.json", lines[4])
         self.assertEqual(lines[-1], "0 passed, 5 failed")
+
+    def test_what_is_no_scenario_is_refused(self) -> None:
+        good = {"program": [], "expect": {"outcome": "completed"}}
+        step = {"now": True, "as": "x"}
+        refused = [  # What is wrong, and what is said about it.
+            ({"name": 5}, "name: expected a text, got 5"),
+            ({"matching": None}, "matching: expected one of strict, per_kind, by_name, got null"),
+            ({"matchin": "per_kind"}, "matchin: there is no such field; is it 'matching'?"),
+            ({"run": "abc"}, 'run: expected an object, got the text "abc"'),
+            ({"history": {}}, "history: expected a list, got an object"),
+            ({"program": {}}, "program: expected a list, got an object"),
+            ({"expect": {"outcome": "completed", "valuse": {}}},
+             "expect.valuse: there is no such field; is it 'values'?"),
+            ({"expect": {"outcome": "completed", "error": {"contains": "x"}}},
+             'expect.error.contains: expected a list, got the text "x"'),
+            *(({"program": [step, wrong]}, f"program[1]{what}") for wrong, what in [
+                (1, ": expected an object, got 1"),
+                ({}, ": a step needs a verb as its first key"),
+                ({"as": "x", "now": True},
+                 ": there is no step 'as' (the first key of a step is its verb)"),
+                ({"task": "A", "speed": 3}, ".speed: there is no such field"),
+                ({"task": "A", "as": ""}, ".as: must not be empty"),
+                ({"task": 5}, ".task: expected a text, got 5"),
+                ({"run": "a", "returns": 1, "throws": "x"},
+                 ".throws: a run either returns or throws"),
+                ({"run": "a", "throws": 1}, ".throws: expected a text, got 1"),
+                ({"now": False}, ".now: expected true, got false"),
+                ({"timer": 1.5},
+                 ".timer: expected a whole number from 0 to 2305843009213693951, got 1.5"),
+                ({"v": True, "do": step},
+                 ".v: expected a whole number from 1 to 4294967295, got true"),
+                ({"v": 2}, ".do: missing"),
+                ({"try": []}, ".catch: missing"),
+                ({"if": "x", "equals": 1}, ".then: missing"),
+                ({"if": "x", "equals": 1, "then": [], "else": [{"branch": {}}]},
+                 ".else[0].branch: expected a list, got an object"),
+                ({"join": [[], [{"await_any": []}]]}, ".join[1][0].await_any: must not be empty"),
+                ({"removed": "nonsense"}, ".removed: expected one of task, operation, timer,"),
+            ]),
+            ({"program": [{"await": "x"}]}, "variable 'x' is not set"),
+            ({"program": [{"task": "A", "as": "a"},
+                          {"join": [[{"await": "a"}], [{"return": {"$": "x"}}]]}],
+              "expect": {"outcome": "suspended"}}, "variable 'x' is not set"),
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bad.json"
+            file.write_text(json.dumps([
+                {"name": "x", **good, **wrong} for wrong, _ in refused]))
+            code, lines = run(file)
+            for i, (line, (wrong, what)) in enumerate(zip(lines, refused)):
+                name = "" if "name" in wrong else "x: "
+                self.assertTrue(line.startswith(f"FAIL {name}{file}[{i}]: {what}"), line)
+        self.assertEqual((code, lines[-1]), (1, f"0 passed, {len(refused)} failed"))
+
+    def test_what_cannot_be_read_is_refused(self) -> None:
+        program = '{"name": "x", "program": %s, "expect": {"outcome": "completed"}}'
+        files = {
+            "0.json": ("[" * 1_000_000, "maximum recursion depth exceeded"),
+            "1.json": (program % ("[" * 20_000 + "]" * 20_000), "maximum recursion depth exceeded"),
+            "2.json": (program % '[{"return": NaN}]', "NaN is no number"),
+            "3.json": (program % '[{"return": "\\ud800"}]', "surrogates not allowed"),
+            "4.json": ("[]", "holds no scenario"),
+            "5.json": ("{", "Expecting property name"),
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for name, (text, _) in files.items():
+                (Path(folder) / name).write_text(text)
+            (Path(folder) / "6.json").write_bytes(b"\xff")
+            (Path(folder) / "good.json").write_text(program % "[]")
+            _, lines = run(folder)
+        for line, (name, (_, what)) in zip(lines, files.items()):
+            self.assertIn(f"{name}: ", line)
+            self.assertIn(what, line)
+        self.assertIn("invalid start byte", lines[6])
+        self.assertEqual(lines[-2:], ["ok x", "1 passed, 7 failed"])
+
+    def test_a_program_without_an_end_is_ended(self) -> None:
+        scenarios = [
+            {"name": "loop", "program": [{"loop": [], "times": 10**18}],
+             "expect": {"outcome": "completed"}},
+            {"name": "loops", "expect": {"outcome": "completed"}, "program": [
+                {"try": [{"loop": [{"loop": [], "times": 10**9}], "times": 10**9}], "catch": []}]},
+        ]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(conform, "STEPS_MAX", 1000):
+            file = Path(folder) / "long.json"
+            file.write_text(json.dumps(scenarios))
+            _, lines = run(file)
+        what = "the program runs for more than 1000 steps"
+        self.assertEqual(lines, [f"FAIL loop: {file}[0]: {what}", f"FAIL loops: {file}[1]: {what}",
+                                 "0 passed, 2 failed"])
 
 
 if __name__ == "__main__":
