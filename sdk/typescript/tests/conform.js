@@ -5,6 +5,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { compare } = require("./support/compare.js");
 const { runScenario } = require("./support/interpreter.js");
+const { checkScenario, readScenarios } = require("./support/scenario.js");
 
 const totals = { passed: 0, failed: 0 };
 const oneLine = (text) => text.replaceAll("\n", "; ").replace(/[\x00-\x1f\x7f]/g, "");
@@ -18,19 +19,21 @@ function filesIn(place) {
   if (!fs.statSync(place).isDirectory()) {
     return [place];
   }
-  return fs
-    .readdirSync(place, { recursive: true })
-    .filter((name) => name.endsWith(".json"))
-    .map((name) => path.join(place, name))
+  const files = fs
+    .readdirSync(place, { recursive: true, withFileTypes: true })
+    .filter((each) => each.name.endsWith(".json") && !each.isDirectory())
+    .map((each) => path.join(each.parentPath ?? each.path, each.name))
     .sort();
+  if (files.length === 0) {
+    throw new Error("holds no .json file");
+  }
+  return files;
 }
 
 async function runOne(place, scenario) {
-  const name = scenario?.name || place;
-  if (typeof scenario?.name !== "string" || !Array.isArray(scenario.program) || scenario.expect === undefined) {
-    return fail(name, `${place}: a scenario needs name, program and expect`);
-  }
+  const name = typeof scenario?.name === "string" && scenario.name !== "" ? scenario.name : place;
   try {
+    checkScenario(scenario);
     const differences = compare(scenario.expect, await runScenario(scenario));
     if (differences.length > 0) {
       return fail(name, differences.join("; "));
@@ -38,7 +41,8 @@ async function runOne(place, scenario) {
     totals.passed += 1;
     return console.log(`ok ${oneLine(name)}`);
   } catch (error) {
-    return fail(name, `${place}: ${process.env.PAWL_STACK ? error.stack : error.message}`);
+    const what = process.env.PAWL_STACK ? error.stack : error.message;
+    return fail(name, name === place ? what : `${place}: ${what}`);
   }
 }
 
@@ -55,16 +59,14 @@ async function main(places) {
       fail(place, error.message);
     }
     for (const file of files) {
-      let content;
+      let scenarios = [];
       try {
-        content = JSON.parse(fs.readFileSync(file, "utf8"));
+        scenarios = readScenarios(file);
       } catch (error) {
         fail(file, error.message);
-        continue;
       }
-      const isList = Array.isArray(content);
-      for (const [i, scenario] of (isList ? content : [content]).entries()) {
-        await runOne(isList ? `${file}[${i}]` : file, scenario);
+      for (const [where, scenario] of scenarios) {
+        await runOne(where, scenario);
       }
     }
   }

@@ -2,10 +2,9 @@
 "use strict";
 const { breakWith, continueWith, Cancelled, DeterminismViolation, Recurred } = require("../../dist/cjs/index.js");
 const { replay } = require("../../dist/cjs/testing.js");
+const { Mistake, isVariable } = require("./scenario.js");
 
-/** A mistake in the scenario itself. */
-class Mistake extends Error {}
-
+const STEPS_MAX = 300_000; // More than a sensible scenario takes, iterations counted as well.
 const NEXT = { kind: "next" };
 
 /** A shield is for the awaits in it, not for the futures that are made there. */
@@ -15,6 +14,8 @@ function awaiting({ ctx, isShielded }) {
 
 class Interpreter {
   variables = new Map();
+  stepsTaken = 0;
+  mistake;
 
   // A scope: the context, the same with the version of this one step, and whether it is in a loop or a shield.
   async runList(steps, scope, path) {
@@ -28,6 +29,7 @@ class Interpreter {
   }
 
   async runStep(step, scope, path) {
+    this.count(path);
     const verb = Object.keys(step)[0];
     const subject = step[verb];
     const inner = { ...scope, at: scope.ctx };
@@ -133,10 +135,14 @@ class Interpreter {
 
   async runLoop(step, steps, scope, path) {
     const times = this.resolve(step.times, path);
+    if (!Number.isInteger(times) || times < 0) {
+      this.refuse(`${path}.times`, `expected a whole number from 0, got ${JSON.stringify(times)}`);
+    }
     const outer = scope.isInLoop ? this.variables.get("i") : undefined;
     const result = await scope.at.loop(
       0,
       async (ctx, finished) => {
+        this.count(path);
         this.variables.set("i", { value: finished + 1 });
         const flow = await this.runList(steps, { ...scope, ctx, at: ctx, isInLoop: true }, `${path}.loop`);
         return flow.kind === "return" ? breakWith(flow.value, finished + 1) : continueWith(finished + 1);
@@ -207,8 +213,6 @@ class Interpreter {
         return this.assign(step, ctx.random());
       case "cancelled":
         return this.assign(step, ctx.cancelled);
-      default:
-        throw new Mistake(`${path}: there is no step '${verb}'`);
     }
   }
 
@@ -220,7 +224,7 @@ class Interpreter {
   find(name, path) {
     const variable = this.variables.get(name);
     if (variable === undefined) {
-      throw new Mistake(`${path}: variable '${name}' is not set`);
+      this.refuse(path, `variable '${name}' is not set`);
     }
     return variable;
   }
@@ -231,11 +235,21 @@ class Interpreter {
     if (value === null || typeof value !== "object") {
       return value;
     }
-    const keys = Object.keys(value);
-    if (keys.length === 1 && keys[0] === "$" && typeof value.$ === "string") {
+    if (isVariable(value)) {
       return this.find(value.$, path).value ?? null;
     }
-    return Object.fromEntries(keys.map((key) => [key, this.resolve(value[key], path)]));
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.resolve(each, path)]));
+  }
+
+  count(path) {
+    if (++this.stepsTaken > STEPS_MAX) {
+      this.refuse(path, `the program runs for more than ${STEPS_MAX} steps`);
+    }
+  }
+  /** Also where nobody sees what is thrown, as in an arm of a join that does not end. */
+  refuse(path, what) {
+    this.mistake = new Mistake(`${path}: ${what}`);
+    throw this.mistake;
   }
 }
 
@@ -264,14 +278,10 @@ function equal(a, b) {
 /** The actual outcome, in the form of `expect`. */
 async function runScenario(scenario) {
   const interpreter = new Interpreter();
-  let mistake;
   const program = async (ctx) => {
     try {
       return await interpreter.runBody(scenario.program, { ctx, at: ctx, isInLoop: false, isShielded: false }, "program");
     } catch (error) {
-      if (error instanceof Mistake) {
-        mistake = error;
-      }
       // Recorded as a text, as scenarios have it.
       throw error instanceof Cancelled || error instanceof Recurred || error instanceof DeterminismViolation
         ? error
@@ -285,8 +295,8 @@ async function runScenario(scenario) {
     startedAt: scenario.run?.startedAt,
     matching: scenario.matching,
   });
-  if (mistake !== undefined) {
-    throw mistake;
+  if (interpreter.mistake !== undefined) {
+    throw interpreter.mistake;
   }
   const actual = {
     outcome: replayed.outcome,
