@@ -22,7 +22,7 @@ from pawl.testing import Replayer
 
 from scenario import Mistake, check_scenario, is_variable, is_whole, read_file
 
-STEPS_MAX = 300_000  # More than a sensible scenario takes, iterations counted as well.
+STEPS_MAX = 1_000_000  # More than a sensible scenario takes, iterations counted as well.
 
 
 class Thrown(Exception):

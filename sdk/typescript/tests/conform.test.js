@@ -69,7 +69,7 @@ test("what is no scenario is refused, with its place", () =>
       [{ await: "y" }, ": variable 'y' is not set"],
       [{ loop: [], times: { $: "null" } }, ".times: expected a whole number from 0, got null"],
       [{ join: [[{ await: "task" }], [{ return: { $: "y" } }]] }, ".join[1][0]: variable 'y' is not set"],
-      [{ try: [{ loop: [], times: 1e18 }], catch: [] }, ".try[0]: the program runs for more than 300000 steps"],
+      [{ try: [{ loop: [], times: 1e18 }], catch: [] }, ".try[0]: the program runs for more than 1000000 steps"],
     ];
     const refused = [
       [{ name: 5 }, "name: expected a text, got 5"],

@@ -4,7 +4,7 @@ const { breakWith, continueWith, Cancelled, DeterminismViolation, Recurred } = r
 const { replay } = require("../../dist/cjs/testing.js");
 const { Mistake, isVariable } = require("./scenario.js");
 
-const STEPS_MAX = 300_000; // More than a sensible scenario takes, iterations counted as well.
+const STEPS_MAX = 1_000_000; // More than a sensible scenario takes, iterations counted as well.
 const NEXT = { kind: "next" };
 
 /** A shield is for the awaits in it, not for the futures that are made there. */

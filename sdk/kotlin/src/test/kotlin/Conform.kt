@@ -32,7 +32,7 @@ import kotlin.time.Duration.Companion.milliseconds
 
 // Runs conformance scenarios (docs/formats/scenario.md) with the public API of workflows, in the replayer.
 
-private const val STEPS_MAX = 300_000 // More than a sensible scenario takes, iterations counted as well.
+private const val STEPS_MAX = 1_000_000 // More than a sensible scenario takes, iterations counted as well.
 
 /** `return V` in a list of steps. */
 private class Returned(val value: JsonElement)
