@@ -459,8 +459,8 @@ Result<std::int64_t> Connection::query_integer(std::string_view sql) {
 
 void Connection::rollback() { impl_->rollback(); }
 void Connection::set_hurried(bool is_hurried) {
-  static const bool has_processors = std::thread::hardware_concurrency() > 1;
-  impl_->is_hurried = is_hurried && has_processors;
+  static const bool kHasProcessors = std::thread::hardware_concurrency() > 1;
+  impl_->is_hurried = is_hurried && kHasProcessors;
 }
 bool Connection::in_transaction() const { return impl_->in_transaction(); }
 const PostgresOptions& Connection::options() const { return impl_->options; }

@@ -144,7 +144,7 @@ Result<void> Writer::meet_server() {
   }
   Batch look(connection_, Effect::kReads);
   const Call& call = look.add(kReadHistory);
-  const Result<void> read = look.run();
+  Result<void> read = look.run();
   if (!read && !connection_.is_open()) {
     return read;
   }
