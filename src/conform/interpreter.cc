@@ -318,8 +318,8 @@ Task<Flow> Interpreter::run_await(const json::object* code, Scope scope, std::st
     }
   }
   std::vector<FutureId> futures;
-  std::vector<std::pair<std::string, Variable>>
-      waited_for;     // As they are now: others may set them.
+  // As they are now: others may set them while this waits.
+  std::vector<std::pair<std::string, Variable>> waited_for;
   std::string plain;  // A value that never was a future is there at once.
   for (const std::string& name : names) {
     const Variable* variable = find_variable(name, path);

@@ -221,7 +221,8 @@ class EngineImpl final : public Engine {
   void leave(Slot& slot);
   void commit(Slot& slot, Turn&& turn);
   void turn_done(store::RunKey key, const Result<void>& result, store::CommitTurn& commit);
-  bool has_hidden_entry(store::RunKey key, std::uint64_t seq);
+  void turn_lost(Slot& slot, const store::CommitTurn& commit);
+  bool is_behind_again(store::RunKey key, std::uint64_t seq);
   void ended(Slot& slot, const store::CommitTurn& commit);
   void park(Slot& slot);
   void unpark(Slot& slot);
@@ -340,7 +341,7 @@ class EngineImpl final : public Engine {
   bool look_for_stuck_again_ = false;
   bool has_tried_all_ = false;  // That other code had blocked when this engine started.
   std::unordered_map<store::RunKey, std::size_t> told_blocked_;  // And a hash of the reason.
-  std::unordered_map<store::RunKey, std::uint64_t> behind_;      // See has_hidden_entry().
+  std::unordered_map<store::RunKey, std::uint64_t> behind_;      // See is_behind_again().
   std::int64_t next_wake_ms_ = store::kNever;
   store::ArrivalKey inbox_read_ = 0;
   // Reads of inboxes under way. What is consumed meanwhile may still be among what they find.

@@ -11,6 +11,10 @@ namespace {
 // Before what others hold on to is claimed again.
 constexpr std::int64_t kClaimPauseMs = 20;
 
+// Runs that are remembered to have been behind their log: most go on elsewhere and are not heard of
+// again.
+constexpr std::size_t kBehindMax = 10'000;
+
 // An attempt of an operation: nothing to tell anyone while it runs.
 class OperationAttempt final : public ActivityAttempt {
  public:
@@ -390,21 +394,7 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   }
   store_delay_ms_ = 0;
   if (!commit.committed) {
-    count(counters_.lost);
-    if (commit.is_behind && has_hidden_entry(key, commit.entries.front().seq)) {
-      slot->phase = Phase::kIdle;
-      this->commit(*slot, slot->run->block(env_->now_ms(),
-                                           std::string(kDamagedLog) + "entry " +
-                                               std::to_string(commit.entries.front().seq) +
-                                               " is in it, and is not found when it is read"));
-      return;
-    }
-    const std::string id = slot->run->row().id;
-    drop(key);
-    check_waiter(id);
-    if (commit.is_behind) {
-      outcome_unknown();  // Else it would stay with this worker, which does not hold it any more.
-    }
+    turn_lost(*slot, commit);
     return;
   }
   if (inbox_reads_ > 0) {
@@ -469,9 +459,31 @@ void EngineImpl::turn_done(store::RunKey key, const Result<void>& result,
   process(*slot);
 }
 
-// A turn could not be written because `seq` is in the log already. The first time the log is read
-// again; if that has not shown the entry either, nothing will.
-bool EngineImpl::has_hidden_entry(store::RunKey key, std::uint64_t seq) {
+void EngineImpl::turn_lost(Slot& slot, const store::CommitTurn& commit) {
+  count(counters_.lost);
+  const store::RunKey key = slot.run->key();
+  if (commit.is_behind && is_behind_again(key, commit.entries.front().seq)) {
+    slot.phase = Phase::kIdle;
+    this->commit(
+        slot, slot.run->block(env_->now_ms(), std::string(kDamagedLog) + "entry " +
+                                                  std::to_string(commit.entries.front().seq) +
+                                                  " is in it, and is not found when it is read"));
+    return;
+  }
+  const std::string id = slot.run->row().id;
+  drop(key);
+  check_waiter(id);
+  if (commit.is_behind) {
+    outcome_unknown();  // Else it would stay with this worker, which does not hold it any more.
+  }
+}
+
+// Notes that the log has an entry `seq` that the run does not know of. The first time the log is
+// read again; if that has not shown the entry either (true), nothing will.
+bool EngineImpl::is_behind_again(store::RunKey key, std::uint64_t seq) {
+  if (behind_.size() >= kBehindMax) {
+    behind_.clear();
+  }
   const auto [found, is_first] = behind_.try_emplace(key, seq);
   return !is_first && std::exchange(found->second, seq) == seq;
 }

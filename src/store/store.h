@@ -215,8 +215,8 @@ struct CommitTurn {
   std::function<Result<void>(Database& database, CommitTurn& turn)> inside;
 
   bool committed = false;  // False: the lease is lost. Drop the run, do no more.
-  bool is_behind =
-      false;  // Not committed, although the lease holds: the log has more than is known.
+  // Not committed, although the lease holds: the log has more than is known.
+  bool is_behind = false;
   bool released = false;
   bool is_paused = false;        // Somebody wants the run to be given back as soon as that can be.
   std::optional<Error> refused;  // What `inside` returned; nothing of the turn was written.

@@ -321,15 +321,10 @@ Result<void> Bench::run_victim(const std::vector<std::string>& arguments) {
   return {};
 }
 
-// SQLite sees at once that a process has ended. Elsewhere its lease must be over: that is no
-// figure.
+// How long a lease is, is no figure.
 Result<void> Bench::outlive_victim(const std::string& url) {
-  if (ground_->is_file()) {
-    return {};
-  }
-  progress_("until the lease of what was killed is over: 30 s");
-  PAWL_TRY_ASSIGN(const auto store, ground_->look(url));
-  return wait_for_leases(*store);
+  progress_("until what was killed is free");
+  return ground_->outlive(url);
 }
 
 // The raw limit is what SQLite needs to read the entries that are recorded.

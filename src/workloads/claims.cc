@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "base/hash.h"
@@ -87,17 +86,6 @@ Result<std::vector<double>> measure_claims(store::Store& store, const std::strin
   PAWL_TRY(store.remove_worker(worker, now_ms));
   std::sort(claims_ms.begin(), claims_ms.end());
   return claims_ms;
-}
-
-Result<void> wait_for_leases(store::Store& store) {
-  PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> workers, store.catalog().list_workers());
-  PAWL_TRY_ASSIGN(const std::int64_t now_ms, now_of(store));
-  std::int64_t wait_ms = 0;
-  for (const store::WorkerRow& worker : workers) {
-    wait_ms = std::max(wait_ms, worker.expires_ms - now_ms + 1);
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
-  return {};
 }
 
 }  // namespace pawl::workloads

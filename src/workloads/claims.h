@@ -16,7 +16,4 @@ Result<std::vector<double>> measure_claims(store::Store& store, const std::strin
                                            const std::string& prefix, std::size_t runs,
                                            std::size_t limit);
 
-// Sleeps until what killed processes held may be claimed by others.
-Result<void> wait_for_leases(store::Store& store);
-
 }  // namespace pawl::workloads

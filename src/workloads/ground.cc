@@ -2,9 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <optional>
+#include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "store/open/open_store.h"
 #include "workloads/raw_sqlite.h"
@@ -70,6 +75,7 @@ class SqliteGround : public Ground {
     options.path = copy;
     return store::open_store(store::StoreUrl(options));
   }
+  Result<void> outlive(const std::string& /*url*/) override { return {}; }  // Seen at once.
   Result<std::unique_ptr<store::Store>> open(const std::string& url) override {
     PAWL_TRY_ASSIGN(const store::StoreUrl options, store::parse_store_url(url));
     return store::open_store(options);
@@ -137,6 +143,17 @@ class PostgresGround : public Ground {
     return store::open_store(options);
   }
   Result<std::unique_ptr<store::Store>> look(const std::string& url) override { return open(url); }
+  Result<void> outlive(const std::string& url) override {
+    PAWL_TRY_ASSIGN(const auto store, look(url));
+    PAWL_TRY_ASSIGN(const std::vector<store::WorkerRow> workers, store->catalog().list_workers());
+    PAWL_TRY_ASSIGN(const std::optional<std::int64_t> now_ms, store->read_clock());
+    std::int64_t wait_ms = 0;
+    for (const store::WorkerRow& worker : workers) {
+      wait_ms = std::max(wait_ms, worker.expires_ms - now_ms.value_or(0) + 1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    return {};
+  }
   std::uint64_t statements() const override { return store::pg::statements_sent(); }
   Result<double> disk_mb(const std::string& url) override {
     PAWL_TRY_ASSIGN(const auto store, look(url));

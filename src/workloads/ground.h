@@ -41,6 +41,8 @@ class Ground {
   virtual Result<RawFigure> read_log(const std::string& url, std::size_t rows_max) = 0;
   // To look at a store that nobody has open: whoever opens it next finds it as it was.
   virtual Result<std::unique_ptr<store::Store>> look(const std::string& url) = 0;
+  // Sleeps until what a killed process held may be claimed by others.
+  virtual Result<void> outlive(const std::string& url) = 0;
   // To work on it.
   virtual Result<std::unique_ptr<store::Store>> open(const std::string& url) = 0;
   // That this process has sent to a server so far; 0 of a file.

@@ -277,7 +277,7 @@ class Transaction {
   virtual Result<void> expect_claims(std::span<const RunKey> runs, std::int64_t now_ms) = 0;
 
   // The namespace's seal, see seal.h; empty: none. It stays so until the transaction ends, unless
-  // it is only looked at.
+  // it is only looked at: then a seal may also be found by the commit, which fails.
   enum class Seals : std::uint8_t { kToLook, kToKeep, kToChange };
   virtual Result<std::string> read_seal(Seals wanted) = 0;
   virtual Result<void> write_seal(std::string_view seal) = 0;

@@ -62,8 +62,7 @@ constexpr std::array kRules = {
     Rule{"23", ErrorCode::kInvalidState, ""},
     Rule{"54000", ErrorCode::kLimitExceeded,
          "; what PostgreSQL has in an index may have some 2,600 bytes: ids, kinds, names, tags, "
-         "keys "
-         "of state"},
+         "keys of state"},
     Rule{"54", ErrorCode::kLimitExceeded, ""},
     Rule{"0A", ErrorCode::kStoreUnusable, ""},
 };

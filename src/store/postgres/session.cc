@@ -28,6 +28,7 @@ void Session::begin() {
   assumed_.clear();
   assumed_alive_.clear();
   assumed_new_.clear();
+  is_assumed_open_ = false;
   sent_ids_.clear();
   sent_.clear();
   released_.clear();
@@ -68,7 +69,12 @@ void Session::assume_alive(WorkerKey worker) { assumed_alive_.push_back(worker);
 
 void Session::assume_new(std::string_view id) { assumed_new_.push_back(id); }
 
+void Session::assume_open() { is_assumed_open_ = true; }
+
 void Session::send_assumptions() {
+  if (std::exchange(is_assumed_open_, false)) {
+    batch().add(kCheckOpen).integer(ns_);
+  }
   if (!assumed_new_.empty()) {
     batch().add(kCheckNew).integer(ns_).array(take_new_ids());
   }
@@ -140,6 +146,9 @@ std::optional<std::int64_t> Session::send_alone() {
   constexpr std::array kEntries = {Write::kAppendEntry};
   constexpr std::array kStart = {Write::kInsertRun, Write::kInsertInput};
   const bool are_new = !assumed_new_.empty();
+  if (is_assumed_open_) {
+    return std::nullopt;
+  }
   if (assumed_.size() == 1 && !are_new && assumed_alive_.empty() && writes_only(kEntries)) {
     const auto rows = static_cast<std::int64_t>(group_of(Write::kAppendEntry)->rows());
     append(kAppendAlone);

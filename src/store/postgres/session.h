@@ -80,6 +80,8 @@ class Session {
   void assume_alive(WorkerKey worker);
   // The same: that there is no run with this id, which is borrowed until then.
   void assume_new(std::string_view id);
+  // The same: that the namespace has no seal.
+  void assume_open();
 
   // To be bound, then run(). What is bound is borrowed until then.
   Call& query(const Statement& statement);
@@ -140,6 +142,7 @@ class Session {
   std::vector<Assumed> assumed_;
   std::vector<WorkerKey> assumed_alive_;
   std::vector<std::string_view> assumed_new_;
+  bool is_assumed_open_ = false;
   std::deque<TextArray> sent_ids_;  // Borrowed by batch_.
   std::deque<Bulk> sent_;           // Borrowed by batch_.
   std::vector<const Call*> released_;

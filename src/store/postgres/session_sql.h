@@ -26,6 +26,10 @@ inline constexpr Statement kCheckHeld{
   "EXISTS (SELECT 1 FROM {schema}.pawl_run WHERE ns = $1 AND id = ANY(" ids "::text[]))"
 inline constexpr Statement kCheckNew{
     "check_new", "SELECT 1 / (CASE WHEN " PAWL_PG_IS_USED("$2") " THEN 0 ELSE 1 END)"};
+inline constexpr Statement kCheckOpen{
+    "check_open",
+    "SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM {schema}.pawl_namespace WHERE key = $1 AND seal "
+    "IS NOT NULL) THEN 0 ELSE 1 END)"};
 #define PAWL_PG_ALIVE \
   "(SELECT 1 FROM {schema}.pawl_worker WHERE ns = $1 AND key = $2 FOR KEY SHARE) AS alive"
 inline constexpr Statement kCheckAlive{"check_alive", "SELECT 1 / count(*) FROM " PAWL_PG_ALIVE};

@@ -1,7 +1,6 @@
-// Vigil: whether to wait for an answer awake. To be put to sleep and woken again takes some 30 us,
-// about as long as a fast server needs for all else besides its disk; but who waits awake for a
-// slow one takes a processor from others. So it is learnt from how long the last answers took.
-// Value type; time and waiting are the caller's.
+// Vigil: whether to wait for an answer awake. To be put to sleep and woken again takes a good part
+// of a commit on a fast disk; but who waits awake for a slow one takes a processor from others. So
+// it is learnt from how long the last answers took. Value type; time and waiting are the caller's.
 #pragma once
 
 #include <algorithm>

@@ -98,6 +98,7 @@ Result<void> Writer::attempt(const std::function<Result<void>()>& what_to_do,
 }
 
 void Writer::begin(bool trusts) {
+  trusts_ = trusts;
   session_.begin();
   runs_.begin(trusts);
   logs_.begin(!trusts);
@@ -202,6 +203,10 @@ Result<void> Writer::link(std::string_view seal, std::span<const CarryParent> li
 }
 
 Result<std::string> Writer::read_seal(Seals wanted) {
+  if (wanted == Seals::kToLook && trusts_) {
+    session_.assume_open();
+    return std::string();
+  }
   const Statement& statement = wanted == Seals::kToLook   ? kLookAtSeal
                                : wanted == Seals::kToKeep ? kReadSeal
                                                           : kLockSeal;

@@ -69,6 +69,7 @@ class Writer : private Transaction {
   Result<Result<void>> call(const Inside& function) override;
 
   Connection& connection_;
+  bool trusts_ = true;          // In this attempt: what can be assumed is not read.
   std::uint64_t connects_ = 0;  // Of the connection, when the server was last looked at.
   std::string history_;         // The server's, then.
   bool may_have_less_ = false;  // Than was committed here; not told yet.
